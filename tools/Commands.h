@@ -23,6 +23,7 @@ inline constexpr int kDone = 0, kFailed = 1, kUsage = 2, kPartlyFailed = 3;
 
 void addRun(CLI::App &app, int &status);
 void addCheck(CLI::App &app, int &status);
+void addDebug(CLI::App &app, int &status);
 void addInspect(CLI::App &app, int &status);
 void addExtract(CLI::App &app, int &status);
 void addCompile(CLI::App &app, int &status);

@@ -65,13 +65,14 @@ int main(int argc, char **argv) {
   // Before any command does its work. What `run` starts reports itself.
   app.parse_complete_callback([&app] {
     if (!app.got_subcommand("run") && !app.got_subcommand("check") &&
-        !app.got_subcommand("capture"))
+        !app.got_subcommand("debug") && !app.got_subcommand("capture"))
       for (const std::string &problem : rubia::settings::Settings().problems())
         messages() << "rubia: " << problem << "\n";
   });
   int status = kDone;
   addRun(app, status);
   addCheck(app, status);
+  addDebug(app, status);
   addInspect(app, status);
   addExtract(app, status);
   addCompile(app, status);

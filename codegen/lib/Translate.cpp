@@ -20,6 +20,7 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/AsmPrinter.h"
 #include "llvm/CodeGen/AsmPrinterHandler.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -127,18 +128,27 @@ CodeGenOptLevel backEndLevel(unsigned optLevel) {
   }
 }
 
-/// Passes of the back end that change nothing here. One follows debug variables through registers,
-/// of which there are none: it looks at every instruction to find that out, 6 % of the back end.
-/// The other rewrites sums of several indices; no kernel of benchmarks/quality changes without it.
-constexpr StringLiteral kLeftOut[] = {"Live DEBUG_VALUE analysis", "Nary reassociation"};
+/// Follows debug variables through registers. Where there are none it looks at every instruction to
+/// find that out, 6 % of the back end.
+constexpr StringLiteral kDebugValues = "Live DEBUG_VALUE analysis";
+/// Rewrites sums of several indices; no kernel of benchmarks/quality changes without it.
+constexpr StringLiteral kReassociation = "Nary reassociation";
+
+bool hasDebugVariables(const Module &module) {
+  return any_of(module.debug_compile_units(), [](const DICompileUnit *unit) {
+    return unit->getEmissionKind() == DICompileUnit::FullDebug;
+  });
+}
 
 /// The back end's passes. The last of them, which prints the code, tells what memory accesses were.
 class BackEnd : public legacy::PassManager {
 public:
-  BackEnd(bool isOptimising, RegisterUse *use) : isOptimising(isOptimising), use(use) {}
+  BackEnd(bool isOptimising, bool hasVariables, RegisterUse *use)
+      : isOptimising(isOptimising), hasVariables(hasVariables), use(use) {}
 
   void add(Pass *pass) override {
-    if (is_contained(kLeftOut, pass->getPassName())) {
+    if (pass->getPassName() == kReassociation ||
+        (pass->getPassName() == kDebugValues && !hasVariables)) {
       delete pass;
       return;
     }
@@ -173,7 +183,7 @@ public:
   }
 
 private:
-  bool isOptimising, hasHalfResults = false;
+  bool isOptimising, hasVariables, hasHalfResults = false;
   RegisterUse *use;
 };
 
@@ -257,7 +267,7 @@ Error translate(Module &module, TargetMachine &machine, EmitKind kind,
   DiagnosticCollector diagnostics(module.getContext());
   PassLimits limits(module);
   raw_svector_ostream os(output);
-  BackEnd passes(machine.getOptLevel() != CodeGenOptLevel::None, use);
+  BackEnd passes(machine.getOptLevel() != CodeGenOptLevel::None, hasDebugVariables(module), use);
   passes.add(new TargetLibraryInfoWrapperPass(TargetLibraryInfoImpl(module.getTargetTriple())));
   CodeGenFileType type =
       kind == EmitKind::Assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile;

@@ -37,7 +37,7 @@ ROOMS = {
     "codegen/lib": ["check", "errata"],
     "emulator": ["lib", "hip"],
     "emulator/lib": ["machine", "object", "memory", "vector", "scalar", "decode", "run", "observe", "check", "order", "trace",
-                     "launch"],
+                     "debug", "launch"],
     "emulator/hip": ["api"],
     "runtime": ["base", "cache", "compiler", "worker", "device", "cuda", "nvml"],
     "runtime/cuda": ["graph", "texture", "memory", "stream"],

@@ -21,7 +21,7 @@ constexpr Topic kTopics[] = {
      "1: the work failed.\n"
      "2: the command line is wrong.\n"
      "3: a part of the work failed.\n"
-     "`run` and `check` end as the program does: 128 and the signal's number if a signal ended "
+     "`run`, `check` and `debug` end as the program does: 128 and the signal's number if a signal ended "
      "it.\n"},
     {"arguments", "the arguments of rubia launch",
      "Each parameter of the kernel takes one argument, in order:\n"
@@ -65,6 +65,10 @@ constexpr std::pair<StringLiteral, StringLiteral> kExamples[] = {
             "  rubia run -- nvidia-smi\n"},
     {"check", "  rubia check ./app\n"
               "  rubia check --checks races,memory --format json -o report.json ./app\n"},
+    {"debug", "  rubia debug ./app --size 5\n"
+              "  rubia debug --break saxpy --break kernel.cu:12 ./app\n"
+              "  rubia debug -x session ./app        # commands of a file\n"
+              "  rubia debug --dap                   # for editors\n"},
     {"inspect", "  rubia inspect ./app libfoo.so\n"
                 "  rubia inspect --arch gfx942 --json ./app\n"},
     {"extract", "  rubia extract ./app -o images\n"},

@@ -7,6 +7,7 @@
 #include "emulator/lib/check/CheckSlots.h"
 #include "emulator/lib/check/CheckUninitialised.h"
 #include "emulator/lib/check/CheckWarps.h"
+#include "emulator/lib/debug/DebugObserver.h"
 #include "emulator/lib/machine/HostFloat.h"
 #include "emulator/lib/machine/HostThreads.h"
 #include "emulator/lib/memory/MemoryRegistry.h"
@@ -178,11 +179,14 @@ std::vector<std::unique_ptr<Observer>> observersOf(const Launch &launch, const C
 
 /// With the observers that check, and that tell what is executed.
 Expected<Statistics> runWatched(Dispatch &dispatch, const Launch &launch, const Checks &checks,
-                                const Memory &memory) {
+                                const Memory &memory, DebugSession *debugger) {
   std::vector<std::unique_ptr<Observer>> checkers = observersOf(launch, checks, memory);
   std::optional<TraceObserver> trace;
   std::optional<CostObserver> costs;
+  std::optional<DebugObserver> debug;
   SmallVector<Observer *, 6> observers;
+  if (debugger)
+    observers.push_back(&debug.emplace(*debugger, launch, memory));
   if (launch.trace) {
     if (const std::string why = whyNothingIsTraced(*launch.trace, launch);
         !why.empty() && launch.warn)
@@ -235,7 +239,8 @@ private:
   std::mutex mutex;
 };
 
-Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
+Expected<Statistics> runLaunch(const Launch &launch, Memory &memory,
+                               DebugSession *debugger = nullptr) {
   const DefaultFloatEnvironment environment; // not that of the program, which may flush denormals
   if (Error error = checkLaunch(launch))
     return std::move(error);
@@ -260,12 +265,13 @@ Expected<Statistics> runLaunch(const Launch &launch, Memory &memory) {
   Dispatch dispatch(launch, memory, *bounds, uint64_t(kernarg->get()), uint64_t(packet->get()),
                     threads);
   if (checks->order) {
-    if (launch.profile || launch.trace)
-      return createStringError("a launch under the check order cannot be traced or profiled");
+    if (launch.profile || launch.trace || debugger)
+      return createStringError(
+          "a launch under the check order cannot be traced, profiled or debugged");
     return runInOrder(dispatch, *checks->order);
   }
-  if (launch.profile || launch.trace || checks->any())
-    return runWatched(dispatch, launch, *checks, memory);
+  if (launch.profile || launch.trace || debugger || checks->any())
+    return runWatched(dispatch, launch, *checks, memory, debugger);
   HostThreads::instance().run(threads, [&](unsigned i) { dispatch.work(i); });
   if (std::unique_ptr<Fault> fault = dispatch.takeFault())
     return Error(std::move(fault));
@@ -302,7 +308,18 @@ Expected<Statistics> run(const Launch &launch, Memory &memory) {
   LaunchLog &log = LaunchLog::instance();
   if (!log.problem.empty())
     return createStringError(log.problem);
-  return log.isOn() ? runMeasured(launch, memory, log) : runLaunch(launch, memory);
+  if (log.isOn())
+    return runMeasured(launch, memory, log);
+  Expected<DebugSession *> debugger = DebugSession::ofProcess();
+  if (!debugger)
+    return debugger.takeError();
+  if (!*debugger)
+    return runLaunch(launch, memory);
+  Launch patient = launch; // a kernel that stands still for a person is not hung
+  patient.stallSeconds = 0;
+  patient.tellProgress = nullptr;
+  patient.warn = nullptr;
+  return runLaunch(patient, memory, *debugger);
 }
 
 } // namespace rubia::emulator

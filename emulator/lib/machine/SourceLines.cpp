@@ -29,20 +29,33 @@ std::vector<SourceFrame> SourceLines::frames(uint64_t pc) const {
   return framesNear(pc, back);
 }
 
+/// Under the lock. False: the file cannot be read.
+bool SourceLines::open() const {
+  if (file)
+    return true;
+  StringRef text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  auto opened = object::ObjectFile::createObjectFile(MemoryBufferRef(text, "code object"));
+  if (!opened) { // it has been loaded, so this is about sections that loading does not need
+    consumeError(opened.takeError());
+    return false;
+  }
+  file = std::move(*opened);
+  auto ignore = [](Error error) { consumeError(std::move(error)); }; // damaged: no lines
+  context = DWARFContext::create(*file, DWARFContext::ProcessDebugRelocations::Ignore, nullptr, "",
+                                 ignore, ignore);
+  return true;
+}
+
+void SourceLines::inspect(function_ref<void(DWARFContext &)> use) const {
+  std::lock_guard lock(mutex);
+  if (open())
+    use(*context);
+}
+
 std::vector<SourceFrame> SourceLines::framesNear(uint64_t pc, uint64_t &back) const {
   std::lock_guard lock(mutex);
-  if (!file) {
-    StringRef text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    auto opened = object::ObjectFile::createObjectFile(MemoryBufferRef(text, "code object"));
-    if (!opened) { // it has been loaded, so this is about sections that loading does not need
-      consumeError(opened.takeError());
-      return {};
-    }
-    file = std::move(*opened);
-    auto ignore = [](Error error) { consumeError(std::move(error)); }; // damaged: no lines
-    context = DWARFContext::create(*file, DWARFContext::ProcessDebugRelocations::Ignore, nullptr,
-                                   "", ignore, ignore);
-  }
+  if (!open())
+    return {};
   constexpr uint64_t kNear = 256; // bytes
   for (back = 0; back <= std::min(pc, kNear); back += 4)
     if (std::vector<SourceFrame> found = framesAt(pc - back); !found.empty())

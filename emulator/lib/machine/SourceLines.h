@@ -4,6 +4,7 @@
 
 #include "emulator/Profile.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,8 +31,11 @@ public:
   std::string at(uint64_t pc) const;
   /// The same as parts: the innermost inlined function first. Empty if nothing is known.
   std::vector<SourceFrame> frames(uint64_t pc) const;
+  /// For who wants more of the debug information than lines. Not called if there is none.
+  void inspect(llvm::function_ref<void(llvm::DWARFContext &)> use) const;
 
 private:
+  bool open() const;
   /// `back`: how many bytes before `pc` the line was found.
   std::vector<SourceFrame> framesNear(uint64_t pc, uint64_t &back) const;
   std::vector<SourceFrame> framesAt(uint64_t pc) const;

@@ -40,7 +40,7 @@ std::string SourceText::find(StringRef name) const {
   return "";
 }
 
-StringRef SourceText::line(StringRef name, unsigned number) {
+ArrayRef<StringRef> SourceText::lines(StringRef name) {
   auto [found, fresh] = files.try_emplace(name);
   if (fresh && !folders.empty())
     if (std::string path = find(name); !path.empty()) {
@@ -53,8 +53,12 @@ StringRef SourceText::line(StringRef name, unsigned number) {
         consumeError(buffer.takeError()); // as if it were not there
       }
     }
-  const File *file = found->second.get();
-  return file && number >= 1 && number <= file->lines.size() ? file->lines[number - 1].trim() : "";
+  return found->second ? ArrayRef<StringRef>(found->second->lines) : ArrayRef<StringRef>();
+}
+
+StringRef SourceText::line(StringRef name, unsigned number) {
+  const ArrayRef<StringRef> all = lines(name);
+  return number >= 1 && number <= all.size() ? all[number - 1].trim() : "";
 }
 
 } // namespace rubia::emulator

@@ -3,6 +3,7 @@
 // whoever made it: so only those below folders that the user named are read.
 #pragma once
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -21,6 +22,8 @@ public:
   /// Line `number`, counted from 1, without the space around it, as terminals may show it. Empty:
   /// it is not there, or not below one of the folders.
   llvm::StringRef line(llvm::StringRef file, unsigned number);
+  /// All lines, with the space around them; none likewise.
+  llvm::ArrayRef<llvm::StringRef> lines(llvm::StringRef file);
 
 private:
   struct File {

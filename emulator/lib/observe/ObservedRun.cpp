@@ -327,8 +327,12 @@ void ObservedRun::run() {
     residents.erase(residents.begin() + ptrdiff_t(at));
   }
   dispatch.instructions.fetch_add(executed, std::memory_order_relaxed);
-  if (faulted)
-    dispatch.report(*faulted);
+  if (!faulted)
+    return;
+  const std::unique_ptr<Fault> fault = dispatch.describe(*faulted);
+  for (Observer *observer : observers)
+    observer->faulted(*faulted, *fault);
+  dispatch.report(*faulted);
 }
 
 Statistics ObservedRun::statistics() const {

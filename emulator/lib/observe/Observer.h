@@ -31,6 +31,8 @@ public:
   /// Whether the group's waves, all of which wait or have ended, are at fault: called before that
   /// is reported as a deadlock, to say more.
   virtual void stuck(RunningGroup &) {}
+  /// The launch is about to end with the fault of the group.
+  virtual void faulted(RunningGroup &, const Fault &) {}
 };
 
 } // namespace rubia::emulator

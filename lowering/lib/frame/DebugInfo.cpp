@@ -70,15 +70,21 @@ std::string DebugInfo::nameAt(StringRef label, uint32_t offset) {
   return strings.c_str() + found->second + offset;
 }
 
-DebugInfo::DebugInfo(const ptx::Module &ptxModule, Module &module)
-    : ptxModule(ptxModule), builder(module) {
+DebugInfo::DebugInfo(const ptx::Module &ptxModule, Module &module, settings::DebugInfoMode mode)
+    : ptxModule(ptxModule), mode(mode), builder(module) {
   StringRef name = ptxModule.name;
-  ptxFile = builder.createFile(name.empty() ? "module.ptx" : name, "");
+  // A program's PTX is in no file that a debugger could show.
+  std::optional<StringRef> text;
+  if (namesRegisters() && ptxModule.text)
+    text = StringRef(*ptxModule.text);
+  ptxFile = builder.createFile(name.empty() ? "module.ptx" : name, "", std::nullopt, text);
+  const bool isOfPtx = ptxModule.files.empty() || mode == settings::DebugInfoMode::Ptx;
   // C++ so that tools demangle names.
   compileUnit = builder.createCompileUnit(
       DISourceLanguageName(dwarf::DW_LANG_C_plus_plus_14),
-      ptxModule.files.empty() ? ptxFile : file(ptxModule.files.front().number), "Rubia",
-      /*isOptimized=*/true, "", 0, "", DICompileUnit::LineTablesOnly, 0, true, false,
+      isOfPtx ? ptxFile : file(ptxModule.files.front().number), "Rubia",
+      /*isOptimized=*/true, "", 0, "",
+      namesRegisters() ? DICompileUnit::FullDebug : DICompileUnit::LineTablesOnly, 0, true, false,
       DICompileUnit::DebugNameTableKind::None);
   subroutineType = builder.createSubroutineType(builder.getOrCreateTypeArray({}));
   module.setModuleFlag(Module::Warning, "Debug Info Version", DEBUG_METADATA_VERSION);
@@ -104,7 +110,7 @@ DIFile *DebugInfo::file(uint32_t number) {
 DISubprogram *DebugInfo::addFunction(const ptx::Function &function, Function &llvmFunction) {
   const ptx::SourceLine *first = nullptr;
   for (const ptx::Instruction &instruction : function.body)
-    if (instruction.sourceLine < ptxModule.sourceLines.size()) {
+    if (hasSourceLine(instruction)) {
       first = &ptxModule.sourceLines[instruction.sourceLine];
       break;
     }
@@ -151,11 +157,61 @@ DILocation *DebugInfo::location(uint32_t sourceLine, DISubprogram *subprogram, u
 }
 
 DILocation *DebugInfo::locationOf(const ptx::Instruction &instruction, DISubprogram *subprogram) {
-  if (instruction.sourceLine < ptxModule.sourceLines.size())
+  if (hasSourceLine(instruction))
     return location(instruction.sourceLine, subprogram, 0);
   bool isPtx = subprogram->getFile() == ptxFile;
   return DILocation::get(compileUnit->getContext(), isPtx ? lineOf(instruction.place) : 0, 0,
                          subprogram);
+}
+
+bool DebugInfo::hasSourceLine(const ptx::Instruction &instruction) const {
+  return mode != settings::DebugInfoMode::Ptx &&
+         instruction.sourceLine < ptxModule.sourceLines.size();
+}
+
+DIType *DebugInfo::typeOf(ptx::Type type) {
+  DIType *&result = types[type];
+  if (result)
+    return result;
+  const unsigned bits = std::max(ptx::sizeInBits(type), 8u); // a predicate has none of its own
+  auto make = [&](const Twine &name, unsigned encoding) {
+    return builder.createBasicType(name.str(), bits, encoding);
+  };
+  switch (ptx::classOf(type)) {
+  case ptx::TypeClass::Predicate:
+    return result = make("pred", dwarf::DW_ATE_boolean);
+  case ptx::TypeClass::Signed:
+    return result = make("s" + Twine(bits), dwarf::DW_ATE_signed);
+  case ptx::TypeClass::Float:
+    if (type == ptx::Type::F16x2)
+      return result = make("f16x2", dwarf::DW_ATE_unsigned);
+    return result = make("f" + Twine(bits), dwarf::DW_ATE_float);
+  case ptx::TypeClass::Unsigned:
+    return result = make("u" + Twine(bits), dwarf::DW_ATE_unsigned);
+  case ptx::TypeClass::None:
+  case ptx::TypeClass::Bits:
+  case ptx::TypeClass::Opaque:
+    return result = make("b" + Twine(bits), dwarf::DW_ATE_unsigned);
+  }
+  llvm_unreachable("TypeClass");
+}
+
+void DebugInfo::addRegister(const ptx::Function &function, ptx::RegisterId reg, uint8_t component,
+                            AllocaInst *slot, DISubprogram *subprogram) {
+  if (!namesRegisters())
+    return;
+  const ptx::Register &declared = function.registers[reg];
+  std::string name = function.registerName(reg);
+  if (declared.vectorWidth > 1)
+    name += std::string(".") + "xyzw"[component == 0xff ? 0 : component & 3];
+  const unsigned line = subprogram->getLine();
+  DILocalVariable *variable =
+      builder.createAutoVariable(subprogram, name, subprogram->getFile(), line,
+                                 typeOf(declared.type), /*AlwaysPreserve=*/false);
+  // Promotion to SSA makes of this where each value is.
+  builder.insertDeclare(slot, variable, builder.createExpression(),
+                        DILocation::get(compileUnit->getContext(), line, 0, subprogram),
+                        std::next(slot->getIterator()));
 }
 
 void DebugInfo::finalize() { builder.finalize(); }

@@ -118,6 +118,7 @@ Value *FunctionLowering::registerSlot(ptx::RegisterId reg, uint8_t component) {
     slot = IRBuilder<>(entry, entry->begin())
                .CreateAlloca(type, kPrivateSpace, nullptr, source_.registerName(reg));
     entryBuilder.CreateStore(undefinedBits(type), slot);
+    unitLowering.debugInfo.addRegister(source_, reg, component, slot, subprogram);
   }
   return slot;
 }

@@ -23,7 +23,7 @@ UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const
     : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)),
       warpForm(std::move(warpForm)), module(module), barriers(planBarriers(unit)),
       sharedLayout(layOutShared(unit)), calledMeeting(meetingInFunctions(unit)),
-      debugInfo(ptxModule, module) {
+      debugInfo(ptxModule, module, options.code.debugInfo) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
     slots[variable] = abi::kFirstVariableSlot + unsigned(index);
 }
