@@ -2,6 +2,7 @@
 #include "codegen/lib/NativeFragments.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/PostDominators.h"
 #include "llvm/Analysis/UniformityAnalysis.h"
@@ -97,6 +98,7 @@ public:
                               analyses.getResult<PostDominatorTreeAnalysis>(function))) {}
 
   bool run() {
+    takePhisApart();
     number();
     for (BasicBlock &block : function)
       if (!divided.contains(&block))
@@ -122,6 +124,61 @@ private:
   };
   // A product of one warp each, and where its sums come from.
   using Product = SmallVector<CallInst *, 2>;
+
+  // ---------- Results
+
+  // A register of an aggregate, before an instruction.
+  Value *registerOf(Value *aggregate, unsigned index, Instruction *before) {
+    for (User *user : aggregate->users())
+      if (auto *extract = dyn_cast<ExtractValueInst>(user);
+          extract && extract->getIndices() == ArrayRef(index) &&
+          dominators.dominates(extract, before))
+        return extract;
+    return IRBuilder<>(before).CreateExtractValue(aggregate, index);
+  }
+
+  // InstCombine joins all that two calls return, where one or the other is executed. Here each
+  // register has a phi of its own.
+  void takePhisApart() {
+    SmallVector<PHINode *> joined;
+    for (BasicBlock &block : function)
+      for (PHINode &phi : block.phis())
+        if (phi.getType()->isStructTy() && any_of(phi.incoming_values(), [](Value *value) {
+              auto *inst = dyn_cast<Instruction>(value);
+              return inst && calleeOf(*inst).starts_with(kMma);
+            }))
+          joined.push_back(&phi);
+    for (PHINode *phi : joined) {
+      if (!all_of(phi->users(), [](User *user) { return isa<ExtractValueInst>(user); }))
+        continue; // and the calls stay as they are
+      for (User *user : make_early_inc_range(phi->users())) {
+        auto *extract = cast<ExtractValueInst>(user);
+        auto *part = PHINode::Create(extract->getType(), phi->getNumIncomingValues(), "",
+                                     phi->getIterator());
+        for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i) {
+          BasicBlock *from = phi->getIncomingBlock(i);
+          part->addIncoming(
+              registerOf(phi->getIncomingValue(i), extract->getIndices()[0], from->getTerminator()),
+              from);
+        }
+        extract->replaceAllUsesWith(part);
+        extract->eraseFromParent();
+      }
+      phi->eraseFromParent();
+    }
+  }
+
+  // Whether each register of a call's result is one value at most.
+  static bool isTakenApart(const CallInst *call) {
+    SmallBitVector seen(4);
+    for (const User *user : call->users()) {
+      const auto *extract = dyn_cast<ExtractValueInst>(user);
+      if (!extract || seen.test(extract->getIndices()[0]))
+        return false;
+      seen.set(extract->getIndices()[0]);
+    }
+    return true;
+  }
 
   void number() {
     unsigned next = 0;
@@ -177,7 +234,7 @@ private:
   void multiplyInPairs(BasicBlock &block) {
     SmallVector<Mma> all;
     for (Instruction &inst : block)
-      if (calleeOf(inst).starts_with(kMma))
+      if (calleeOf(inst).starts_with(kMma) && isTakenApart(cast<CallInst>(&inst)))
         all.push_back({cast<CallInst>(&inst)});
     SmallVector<bool> done(all.size(), false);
     toUnit.clear();

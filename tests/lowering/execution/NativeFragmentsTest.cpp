@@ -164,3 +164,35 @@ TEST(NativeFragments, Loops) {
       }
     }
 }
+
+// What two products have in common is one value for the optimiser: all that either returns.
+TEST(NativeFragments, OneOrTheOther) {
+  constexpr unsigned kWords = 16; // of a thread: A, B, C
+  std::string body = "mad.wide.u32 %rd1, %tid, 64, %buf;\n";
+  for (unsigned i = 0; i < 10; ++i)
+    body += "ld.global.b32 %r" + std::to_string(i) + ", [%rd1+" + std::to_string(4 * i) + "];\n";
+  auto product = [](const char *factors) {
+    return "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " + registers("r", 6, 4) + ", " +
+           registers("r", 0, 4) + ", " + factors + ", " + registers("r", 6, 4) + ";\n";
+  };
+  body += "ld.global.b32 %r10, [%buf+56]; setp.eq.u32 %p1, %r10, 0; @%p1 bra OTHER;\n" +
+          product("{%r4, %r5}") + "bra JOIN;\nOTHER:\n" + product("{%r5, %r4}") + "JOIN:\n";
+  for (unsigned i = 6; i < 10; ++i)
+    body += "st.global.b32 [%rd1+" + std::to_string(4 * i) + "], %r" + std::to_string(i) + ";\n";
+  const std::string ptx = executable(body + "ret;", "", ".reqntid 64, 1, 1");
+  std::mt19937 random(5);
+  for (uint32_t takesFirst : {0, 1}) {
+    std::vector<uint32_t> words(kThreads * kWords);
+    for (size_t i = 0; i < words.size(); ++i) // halves of 0 to 3, or singles
+      words[i] = i % kWords < 6 ? (0x3c003c00 + (random() % 2 << 10)) & (random() % 3 ? ~0u : 0)
+                                : std::bit_cast<uint32_t>(float(random() % 9));
+    words[14] = takesFirst;
+    Form form;
+    form.block = {kThreads, 1, 1};
+    form.mma = rubia::settings::MmaMode::H100;
+    const std::vector<uint32_t> expected = run(ptx, words, form).words;
+    EXPECT_NE(expected, words);
+    form.mma = rubia::settings::MmaMode::Ieee;
+    EXPECT_EQ(runOnAllTargets(ptx, words, form), expected) << takesFirst;
+  }
+}
