@@ -12,9 +12,7 @@ namespace rubia::lowering {
 struct ProductTypes {
   ptx::Type a{}, b{};
   bool saturates = false; // integers: the sum with C, once
-  /// f16, bf16, tf32: the fastest way, where denormals may count as zero. Bytes: FNUZ's, of half
-  /// the value.
-  bool isFast = false;
+  bool isFast = false;    // f16, bf16, tf32: the fastest way, where denormals may count as zero
   bool canonicalNan = false;
 
   std::string name() const; // "f16.f16"

@@ -6,7 +6,6 @@
 #include "lowering/lib/matrices/DoubleMma.h"
 #include "lowering/lib/matrices/NativeMma.h"
 #include "lowering/lib/matrices/SparseMma.h"
-#include "lowering/lib/matrices/UnitOrSoftware.h"
 
 using namespace llvm;
 
@@ -55,19 +54,7 @@ MmaFragment multiplySomehow(FunctionLowering &fn, const MmaForm &form,
     return multiplyDoubles(fn, form, operands);
   if (form.isSparse)
     return multiplySparse(fn, form, mayFlush(fn), operands);
-  auto byUnit = [&](bool isFast) {
-    return multiplyNatively(fn, unitForm(form), isFast, operands.a, operands.b, operands.c);
-  };
-  IRBuilder<> &b = fn.builder();
-  if (splitsSingles(fn.target(), form))
-    return multiplyByWave(
-        fn, b.CreateOr(hasUnsplittable(fn, operands.a), hasUnsplittable(fn, operands.b)),
-        [&] { return multiplyInSoftware(fn, form, operands); }, [&] { return byUnit(true); });
-  if (mayFlush(fn) && hasHalvedBytes(fn.target(), form))
-    return multiplyByWave(
-        fn, b.CreateOr(hasUnhalved(fn, form.a, operands.a), hasUnhalved(fn, form.b, operands.b)),
-        [&] { return byUnit(false); }, [&] { return byUnit(true); });
-  return byUnit(mayFlush(fn));
+  return multiplyNatively(fn, unitForm(form), mayFlush(fn), operands.a, operands.b, operands.c);
 }
 
 namespace {

@@ -12,12 +12,9 @@ namespace {
 
 using Words = SmallVector<Value *, 8>;
 
-bool isByteFloat(ptx::Type type) { return type == ptx::Type::E4M3 || type == ptx::Type::E5M2; }
-
-ProductTypes typesOf(const Target &target, const MmaForm &form, bool mayFlush, bool canonicalNan) {
-  const bool hasFast = form.a == ptx::Type::F16 || form.a == ptx::Type::BF16 ||
-                       form.a == ptx::Type::TF32 ||
-                       (isByteFloat(form.a) && target.row->float8 == targets::Float8::Fnuz);
+ProductTypes typesOf(const MmaForm &form, bool mayFlush, bool canonicalNan) {
+  const bool hasFast =
+      form.a == ptx::Type::F16 || form.a == ptx::Type::BF16 || form.a == ptx::Type::TF32;
   const bool isInteger = form.d == ptx::Type::S32;
   return {form.a, form.b, form.satfinite && isInteger, mayFlush && hasFast,
           canonicalNan && !isInteger};
@@ -199,7 +196,7 @@ bool hasNativeMma(const Target &target, const MmaForm &form, bool mayFlush) {
     return !saturatesFloats && hasNativeMma(target, form.tile(), mayFlush);
   return form.kind == MmaKind::Mma && !form.isQuadPairs() && !saturatesFloats &&
          form.dataKind == ptx::Mod::None && form.elementBits(MmaMatrix::A) <= 32 &&
-         MatrixUnit(target).multiplies(typesOf(target, form, mayFlush, false));
+         MatrixUnit(target).multiplies(typesOf(form, mayFlush, false));
 }
 
 static Words multiplyTile(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
@@ -219,8 +216,8 @@ static Words multiplyTile(FunctionLowering &fn, const MmaForm &form, bool mayFlu
     arguments[6 + i] = value;
 
   TileFunctions functions(fn.unit());
-  Value *result = builder.CreateCall(
-      functions.mma(typesOf(fn.target(), form, mayFlush, canonicalNan)), arguments);
+  Value *result =
+      builder.CreateCall(functions.mma(typesOf(form, mayFlush, canonicalNan)), arguments);
   Words registers;
   for (unsigned i = 0; i < 2 * halves; ++i)
     registers.push_back(builder.CreateExtractValue(result, i));

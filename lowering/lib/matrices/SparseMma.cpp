@@ -2,7 +2,7 @@
 #include "lowering/lib/matrices/SparseMma.h"
 #include "lowering/lib/instructions/LaneExchange.h"
 #include "lowering/lib/matrices/NativeMma.h"
-#include "lowering/lib/matrices/UnitOrSoftware.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;
 
@@ -97,6 +97,64 @@ private:
   Value *thread; // of four
 };
 
+// What added to a magnitude, as bits, reaches the sign where the number is infinite or NaN.
+struct SpecialNumbers {
+  uint32_t signs, added;
+};
+SpecialNumbers specialsOf(ptx::Type type) {
+  switch (type) {
+  case ptx::Type::F16:
+    return {0x80008000, 0x04000400};
+  case ptx::Type::BF16:
+    return {0x80008000, 0x00800080};
+  case ptx::Type::E5M2:
+    return {0x80808080, 0x04040404};
+  case ptx::Type::E4M3:
+    return {0x80808080, 0x01010101};
+  default: // tf32
+    return {0x80000000, 0x00800000};
+  }
+}
+
+// Of a lane: whether a factor is infinite or NaN.
+Value *hasSpecial(FunctionLowering &fn, ptx::Type type, ArrayRef<Value *> factors) {
+  IRBuilder<> &b = fn.builder();
+  const auto [signs, added] = specialsOf(type);
+  Value *seen = b.getInt32(0);
+  for (Value *word : factors)
+    seen = b.CreateOr(seen, b.CreateAdd(b.CreateAnd(word, ~signs), b.getInt32(added)));
+  return b.CreateICmpNE(b.CreateAnd(seen, signs), b.getInt32(0));
+}
+
+// The one or the other: `excluded` where any lane of the wave `isExcluded`.
+MmaFragment multiplyByWave(FunctionLowering &fn, Value *isExcluded,
+                           function_ref<MmaFragment()> excluded,
+                           function_ref<MmaFragment()> ordinary) {
+  IRBuilder<> &b = fn.builder();
+  Type *mask = fn.intType(fn.target().waveSize);
+  Value *lanes = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {mask}, {isExcluded});
+  BasicBlock *first = fn.newBlock("product.excluded"), *second = fn.newBlock("product.ordinary"),
+             *next = fn.newBlock("product.next");
+  b.CreateCondBr(b.CreateICmpNE(lanes, Constant::getNullValue(mask)), first, second);
+  auto filled = [&](BasicBlock *&block, function_ref<MmaFragment()> multiply) {
+    b.SetInsertPoint(block);
+    MmaFragment registers = multiply();
+    block = b.GetInsertBlock();
+    b.CreateBr(next);
+    return registers;
+  };
+  const MmaFragment one = filled(first, excluded), other = filled(second, ordinary);
+  b.SetInsertPoint(next);
+  MmaFragment results;
+  for (auto [value, otherValue] : zip_equal(one, other)) {
+    PHINode *result = b.CreatePHI(value->getType(), 2);
+    result->addIncoming(value, first);
+    result->addIncoming(otherValue, second);
+    results.push_back(result);
+  }
+  return results;
+}
+
 MmaFragment multiplyTiles(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
                           const MmaOperands &operands, ArrayRef<MmaFragment> tiles) {
   IRBuilder<> &b = fn.builder();
@@ -133,8 +191,6 @@ MmaForm denseTileOf(const MmaForm &sparse) {
 
 MmaFragment multiplySparse(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
                            const MmaOperands &operands) {
-  IRBuilder<> &b = fn.builder();
-  mayFlush &= !hasHalvedBytes(fn.target(), form);
   DenseA dense(fn, form, operands);
   SmallVector<MmaFragment, 2> tiles;
   for (unsigned chunk = 0; chunk < operands.a.size() / 2; ++chunk)
@@ -142,12 +198,9 @@ MmaFragment multiplySparse(FunctionLowering &fn, const MmaForm &form, bool mayFl
   if (form.d == ptx::Type::S32)
     return multiplyTiles(fn, form, mayFlush, operands, tiles);
 
-  Value *isExcluded = hasSpecial(fn, form.b, operands.b);
-  if (splitsSingles(fn.target(), form))
-    for (ArrayRef<Value *> factors : {ArrayRef(operands.a), ArrayRef(operands.b)})
-      isExcluded = b.CreateOr(isExcluded, hasUnsplittable(fn, factors));
   return multiplyByWave(
-      fn, isExcluded, [&] { return multiplyInSoftware(fn, form, operands); },
+      fn, hasSpecial(fn, form.b, operands.b),
+      [&] { return multiplyInSoftware(fn, form, operands); },
       [&] { return multiplyTiles(fn, form, mayFlush, operands, tiles); });
 }
 
