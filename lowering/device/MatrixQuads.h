@@ -59,33 +59,16 @@ INLINE uint32_t quadC(const Words<kC> &c, uint32_t first, uint32_t row, uint32_t
   return f32OfF16(word >> 16 * (column & 1) & 0xffff);
 }
 
-// All terms are f16: their exact sum, in units of 2^-48, is rounded once.
-INLINE uint32_t exactSum(const uint32_t *a, const uint32_t *b, uint32_t c) {
-  Specials specials;
-  specials.add(F16::isNan(c), F16::isInfinite(c), F16::isNegative(c));
-  bool special = F16::isSpecial(c);
-  __int128 sum = __int128(F16::significand(c)) << (F16::exponent(c) + 38);
-  sum = F16::isNegative(c) ? -sum : sum;
-  UNROLL for (uint32_t k = 0; k < 4; ++k) {
-    const bool isNegative = F16::isNegative(a[k]) != F16::isNegative(b[k]);
-    const bool infiniteA = F16::isInfinite(a[k]), infiniteB = F16::isInfinite(b[k]);
-    special |= F16::isSpecial(a[k]) || F16::isSpecial(b[k]);
-    specials.add(F16::isNan(a[k]) || F16::isNan(b[k]) || (infiniteA && F16::isZero(b[k])) ||
-                     (infiniteB && F16::isZero(a[k])),
-                 infiniteA || infiniteB, isNegative);
-    const int shift = (F16::exponent(a[k]) + F16::exponent(b[k]) + 28) & 63;
-    const __int128 term = __int128(F16::significand(a[k]) * F16::significand(b[k])) << shift;
-    sum += isNegative ? -term : term;
+// D of f16: k 0 and 1 are added in f32, k 2 and 3 too, then both sums and c. In that the recording
+// of an H100 tells nothing of where c is added.
+INLINE uint32_t pairedSum(const uint32_t *a, const uint32_t *b, uint32_t c) {
+  uint32_t pairs[2];
+  UNROLL for (uint32_t i = 0; i < 2; ++i) {
+    const uint32_t first = fmaF32(f32OfF16(a[2 * i]), f32OfF16(b[2 * i]), 0); // exact
+    pairs[i] = fmaF32(f32OfF16(a[2 * i + 1]), f32OfF16(b[2 * i + 1]), first);
   }
-  if (special)
-    return specials.result<ToF16>();
-  // What is lost of 33 bits counts as one, which is enough to round.
-  const bool isNegative = sum < 0;
-  const unsigned __int128 magnitude = isNegative ? -(unsigned __int128)sum : sum;
-  const uint64_t low = uint64_t(magnitude) & 0x1ffffffff;
-  const bool isLarge = magnitude >> 62 != 0;
-  const int64_t kept = isLarge ? int64_t(magnitude >> 33) | (low != 0) : int64_t(magnitude);
-  return toF16({isNegative ? -kept : kept, kFraction - 48 + (isLarge ? 33 : 0)});
+  const uint32_t sum = f16OfF32(addF32(addF32(pairs[0], pairs[1]), f32OfF16(c)));
+  return sum & 0x7fff ? withKnownNan(sum, 0x7c00, F16::kNan) : 0;
 }
 
 // D of f32: a chain of fused multiply-adds from zero, then c is added.
@@ -102,7 +85,7 @@ INLINE Words<kD> multiplyQuads(const Words<2> &a, const Words<2> &b, const Words
       ofColumn[k] = quadElement(b, first, column, k, columnsOfB);
     }
     if (kD == 4) {
-      QuadC<kD>::set(d, i, exactSum(ofRow, ofColumn, QuadC<kC>::element(c, i)));
+      QuadC<kD>::set(d, i, pairedSum(ofRow, ofColumn, QuadC<kC>::element(c, i)));
       continue;
     }
     uint32_t sum = 0;

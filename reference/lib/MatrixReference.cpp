@@ -128,28 +128,23 @@ uint64_t convert(const FloatFormat &from, const FloatFormat &to, uint64_t bits) 
   return encode(to, number.value, {}, number.negative);
 }
 
-// m8n8k4 of f16. With D of f16 the exact sum is rounded once; with D of f32 it is a chain of
-// multiply-adds from zero, and then c is added.
+// m8n8k4 of f16. With D of f16 two products are added at a time; with D of f32 it is a chain of
+// multiply-adds from zero. Then c is added.
 uint64_t quads(const FloatFormat &cFormat, const FloatFormat &dFormat, ArrayRef<uint64_t> a,
                ArrayRef<uint64_t> b, uint64_t c) {
+  auto plus = [&](uint64_t sum, size_t k) {
+    return multiplyAdd(kF32, decode(kF16, a[k]), decode(kF16, b[k]), sum, Rounding::NearestEven);
+  };
+  const uint64_t summand = cFormat.bits == 16 ? convert(kF16, kF32, c) : c;
   if (dFormat.bits == 16) {
-    Specials specials;
-    specials.add(decode(cFormat, c));
-    mpq_class total = decode(cFormat, c).value;
-    for (size_t k = 0; k < a.size(); ++k) {
-      const Float x = decode(kF16, a[k]), y = decode(kF16, b[k]);
-      specials.add(x, y);
-      total += x.value * y.value;
-    }
-    if (auto special = specials.result(dFormat))
-      return *special;
-    const uint64_t rounded = encode(dFormat, total, {}, false);
+    const uint64_t pairs = add(kF32, plus(plus(0, 0), 1), plus(plus(0, 2), 3));
+    const uint64_t rounded = convert(kF32, dFormat, add(kF32, pairs, summand));
     return rounded == dFormat.signBit() ? 0 : rounded;
   }
   uint64_t sum = 0;
   for (size_t k = 0; k < a.size(); ++k)
-    sum = multiplyAdd(kF32, decode(kF16, a[k]), decode(kF16, b[k]), sum, Rounding::NearestEven);
-  return add(kF32, sum, cFormat.bits == 16 ? convert(kF16, kF32, c) : c);
+    sum = plus(sum, k);
+  return add(kF32, sum, summand);
 }
 
 // fp8: two sums from zero, of the products with k % 4 in {0, 1} and those in {2, 3}; then c.
