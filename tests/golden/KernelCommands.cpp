@@ -200,7 +200,8 @@ std::string ownLibrary() {
 
 // A form is refused where it would be unsound, and for CTAs that are too large for it.
 bool isRefusedForm(const Options &options, StringRef error) {
-  return (options.form == "packed" && error.contains("the packed form is not legal")) ||
+  return (options.form == "packed" && (error.contains("the packed form is not legal") ||
+                                       error.contains("the packed form is only legal for"))) ||
          (options.form == "half-filled" &&
           error.contains("threads, at most 512 in the half-filled form"));
 }
