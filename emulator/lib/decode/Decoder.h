@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One instruction to one or more operations. The families are in DecodeScalar.cpp, DecodeVector.cpp,
-// DecodeMemory.cpp and DecodeImage.cpp.
+// One instruction to one or more operations. The families are in DecodeScalar.cpp,
+// DecodeVector.cpp, DecodeMemory.cpp and DecodeImage.cpp.
 #pragma once
 
 #include "emulator/lib/machine/Program.h"

@@ -234,6 +234,7 @@ static bool operandNamesMatch(const MCInstrInfo &instructions) {
       {"IMAGE_SAMPLE_V4_V2_gfx12", OperandName::samp, 4},
       {"IMAGE_SAMPLE_V4_V2_gfx12", OperandName::rsrc, 3},
       {"IMAGE_SAMPLE_V4_V2_gfx12", OperandName::vaddr0, 1},
+      {"IMAGE_ATOMIC_ADD_V1_V2_gfx11", OperandName::vaddr0, 2},
       {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::dmask, 4},
       {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::dim, 5},
       {"IMAGE_SAMPLE_V4_V2_gfx10", OperandName::unorm, 6},

@@ -57,6 +57,7 @@ enum class OperandName : uint8_t {
   simm16 = 49,
   sbase = 51,
   imm = 53,
+  vaddr0 = 55, // of an image; others follow it
   r128 = 59,
   old = 60,
   dpp_ctrl = 61,
@@ -94,7 +95,6 @@ enum class OperandName : uint8_t {
   vdstY = 122,
   src0X = 124,
   src0Y = 128,
-  vaddr0 = 193, // of an image; others follow it
 };
 
 /// A register operand in the emulator's numbering (Wave.h).

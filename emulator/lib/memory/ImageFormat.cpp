@@ -48,11 +48,12 @@ uint32_t channelOf(const uint32_t *words, unsigned bits, unsigned i) {
   return bits == 32 ? word : word & ((1u << bits) - 1);
 }
 
+double greatest(unsigned bits) { return double((uint64_t(1) << bits) - 1); }
+
 uint32_t decodeChannel(ChannelKind kind, unsigned bits, uint32_t raw) {
   const unsigned unused = 32 - bits;
   const int32_t asSigned = int32_t(raw << unused) >> unused;
-  const double most = double((uint64_t(1) << bits) - 1),
-               mostSigned = std::ldexp(1, int(bits) - 1) - 1;
+  const double most = greatest(bits), mostSigned = greatest(bits - 1);
   switch (kind) {
   case Unorm:
     return bitsOf(float(raw / most));
@@ -82,8 +83,7 @@ uint32_t rounded(float value, double scale, double least, double most) {
 
 uint32_t encodeChannel(ChannelKind kind, unsigned bits, uint32_t word) {
   const float value = std::bit_cast<float>(word);
-  const double most = double((uint64_t(1) << bits) - 1),
-               mostSigned = std::ldexp(1, int(bits) - 1) - 1;
+  const double most = greatest(bits), mostSigned = greatest(bits - 1);
   switch (kind) {
   case Unorm:
   case Srgb: // no instruction stores to it
