@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a HIP program as one that was linked with HIP 5, with HIP 6 and with HIP 7: copies that differ in the name of the library. All
-must succeed and say the same, which is said once. Usage: each_version.py PROGRAM"""
+must succeed and say the same, which is said once. Usage: each_version.py PROGRAM ARGS..."""
 import os
 import subprocess
 import sys
@@ -14,7 +14,7 @@ for major in (5, 6, 7):
     with open(copy, "wb") as file:
         file.write(linked.replace(b"libamdhip64.so.5", b"libamdhip64.so.%d" % major))
     os.chmod(copy, 0o755)
-    run = subprocess.run([copy], capture_output=True, text=True)
+    run = subprocess.run([copy] + sys.argv[2:], capture_output=True, text=True)
     if run.returncode:
         sys.exit(f"as HIP {major}: exit {run.returncode}\n{run.stdout}{run.stderr}")
     said[major] = run.stdout
