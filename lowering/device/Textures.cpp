@@ -428,10 +428,12 @@ INLINE uint32_t channelOf(uint32_t bits, TexelFormat format) {
       return bits > most ? most : bits;
     return uint32_t(value > high ? high : value < ~high ? ~high : value) & (2 * most + 1);
   }
-  case TexelKind::Normalized: {
-    const float value = asFloat(bits), size = __builtin_fabsf(value),
-                number = (size < 1 ? size : 1) * float(most);
-    const uint32_t nearest = value == value ? uint32_t(__builtin_rintf(number)) : 0;
+  case TexelKind::Normalized: { // cut to four bits more than the format has, then rounded
+    const unsigned cut = width - format.isSigned() + 4;
+    const float value = asFloat(bits), size = __builtin_fabsf(value);
+    const float fraction = value == value ? (size < 1 ? size : 1) : 0;
+    const uint64_t number = uint32_t(fraction * float(1u << cut));
+    const auto nearest = uint32_t((number * most + (1u << (cut - 1))) >> cut);
     if (value >= 0)
       return nearest;
     return format.isSigned() ? -nearest & (2 * most + 1) : 0;

@@ -69,10 +69,14 @@ uint64_t channelOf(const TexelFormat &format, uint32_t word) {
   case TexelFormat::Meaning::Normalized:
     break;
   }
+  // Cut to four bits more than the format has, then rounded.
   const auto value = double(llvm::bit_cast<float>(word));
-  const double least = format.isSigned ? -1 : 0;
-  return uint64_t(
-      std::llrint((std::isnan(value) ? 0 : std::clamp(value, least, 1.0)) * double(most)));
+  if (std::isnan(value) || (value < 0 && !format.isSigned))
+    return 0;
+  const unsigned cut = bits - format.isSigned + 4;
+  const auto fraction = int64_t(std::ldexp(std::min(std::fabs(value), 1.0), int(cut)));
+  const int64_t nearest = (fraction * most + (int64_t(1) << (cut - 1))) >> cut;
+  return uint64_t(value < 0 ? -nearest : nearest);
 }
 
 void storeTexel(Warp &warp, const Micro &micro, const TextureObject &surface, uint8_t *place,
