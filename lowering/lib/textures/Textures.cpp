@@ -509,7 +509,7 @@ static Expected<Value *> query(FunctionLowering &fn, const ptx::Instruction &ins
   if (asked == std::end(kQueries))
     return fn.unsupported(inst, "this query, which NVIDIA's driver refuses too");
   const size_t slot = size_t(asked - kQueries);
-  Value *level = spelling.has(ptx::Mod::Level) ? fn.source(2) : nullptr;
+  Value *level = spelling.has(ptx::Mod::Level) ? fn.source(1) : nullptr;
   ArrayRef<ptx::Operand> inside = inst.operands[1].elements();
   return withHandle(
       fn, inside.empty() ? inst.operands[1] : inside[0], [&](Value *handle) -> Value * {
