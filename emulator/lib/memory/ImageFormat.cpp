@@ -53,12 +53,11 @@ double greatest(unsigned bits) { return double((uint64_t(1) << bits) - 1); }
 uint32_t decodeChannel(ChannelKind kind, unsigned bits, uint32_t raw) {
   const unsigned unused = 32 - bits;
   const int32_t asSigned = int32_t(raw << unused) >> unused;
-  const double most = greatest(bits), mostSigned = greatest(bits - 1);
   switch (kind) {
   case Unorm:
-    return bitsOf(float(raw / most));
+    return bitsOf(float(raw / greatest(bits)));
   case Snorm:
-    return bitsOf(float(std::max(asSigned / mostSigned, -1.0)));
+    return bitsOf(float(std::max(asSigned / greatest(bits - 1), -1.0)));
   case Uscaled:
     return bitsOf(float(raw));
   case Sscaled:
@@ -70,7 +69,7 @@ uint32_t decodeChannel(ChannelKind kind, unsigned bits, uint32_t raw) {
   case Float:
     return bits == 32 ? raw : bitsOf(float(RUBIA_ISA::Half::fromBits(uint16_t(raw))));
   case Srgb:
-    return bitsOf(linearOf(raw / most));
+    return bitsOf(linearOf(raw / greatest(bits)));
   }
   return 0;
 }
