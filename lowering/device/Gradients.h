@@ -4,7 +4,7 @@
 // Gradients are two vectors a and b of texels; the ellipse that they span is approximated. A vector
 // is as long as its largest component with parts of the others. The longer axis is the longest of
 // a, b, and of their sum and difference with 11/16 of their lengths. The level of detail is its
-// logarithm, of a number of 9 bits. With anisotropy, the shorter axis counts, which is the
+// logarithm, of a number of 10 bits. With anisotropy, the shorter axis counts, which is the
 // ellipse's area by the longer one, and samples are taken along the latter, a texel apart.
 #pragma once
 
@@ -14,6 +14,11 @@ namespace {
 
 /// A number of 10 bits, cut.
 INLINE float cutGradient(float value) { return asFloat(asBits(value) & ~0x3fffu); }
+/// The same, to the nearest.
+INLINE float roundGradient(float value) { return asFloat((asBits(value) + 0x2000) & ~0x3fffu); }
+INLINE Numbers cutGradient(Numbers v) {
+  return {cutGradient(v.x), cutGradient(v.y), cutGradient(v.z), 0};
+}
 
 INLINE float larger(float x, float y) { return x > y ? x : y; }
 INLINE float smaller(float x, float y) { return x < y ? x : y; }
@@ -35,23 +40,26 @@ constexpr float kDiagonal = 11.0f / 16;
 
 /// The length of the longer axis of what two gradients span.
 template <unsigned D> INLINE float longerAxis(Numbers a, Numbers b) {
-  const float sum = kDiagonal * larger(lengthOf<D>(a + b), lengthOf<D>(a - b));
+  const float sum =
+      kDiagonal * larger(lengthOf<D>(cutGradient(a + b)), lengthOf<D>(cutGradient(a - b)));
   return larger(larger(lengthOf<D>(a), lengthOf<D>(b)), sum);
 }
 
-/// The level of detail at which so many texels are one.
+/// The level of detail at which so many texels are one: the logarithm of the middle of all numbers
+/// that have the same ten bits.
 INLINE float levelOfLength(float texels) {
-  const uint32_t bits = asBits(texels), step = bits >> 15 & 0xff;
-  const float middle = asFloat(0x3f804000 | step << 15);
+  const uint32_t bits = asBits(texels), step = bits >> 14 & 0x1ff;
+  const float middle = asFloat(0x3f802000 | step << 14);
   float logarithm;
   asm("lg2.approx.f32 %0, %1;" : "=f"(logarithm) : "f"(middle));
-  const int32_t fraction = step ? floorOf(__builtin_fmaf(logarithm, 256.0f, 0.45f)) : 0;
+  const int32_t fraction = step ? floorOf(__builtin_fmaf(logarithm, 256.0f, 0.5f)) : 0;
   return float((int32_t(bits >> 23) - 127) * 256 + fraction) * (1.0f / 256);
 }
 
 INLINE Numbers gradientOf(Record *record, float x, float y, float z) {
-  return {cutGradient(x * record->scale[0]), cutGradient(y * record->scale[1]),
-          cutGradient(z * record->scale[2]), 0};
+  return {roundGradient(cutGradient(x) * record->scale[0]),
+          roundGradient(cutGradient(y) * record->scale[1]),
+          roundGradient(cutGradient(z) * record->scale[2]), 0};
 }
 
 /// What is sampled for a pair of gradients of two dimensions.

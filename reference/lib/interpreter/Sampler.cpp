@@ -453,6 +453,26 @@ static double lengthOf(std::array<double, 3> vector) {
   return vector[2] + vector[1] * 11 / 32 + vector[0] / 4;
 }
 
+// A number of 10 bits: cut, or the nearest.
+static double tenBits(double value, bool rounds) {
+  if (!std::isfinite(value))
+    return value;
+  int exponent;
+  const double scaled = std::ldexp(std::frexp(std::fabs(value), &exponent), 10);
+  return std::copysign(std::ldexp(std::floor(scaled + (rounds ? 0.5 : 0)), exponent - 10), value);
+}
+
+// The level of detail at which so many texels are one, in 256ths: the logarithm of the middle of
+// all numbers that have the same ten bits.
+static int64_t stepsOfLength(double texels) {
+  if (!(texels > 0) || !std::isfinite(texels))
+    return stepsOf(float(std::log2(texels)));
+  int exponent;
+  const double bits = std::floor(std::ldexp(std::frexp(texels, &exponent), 10));
+  const double fraction = bits == 512 ? 0 : std::log2((bits + 0.5) / 512);
+  return 256 * int64_t(exponent - 1) + int64_t(std::floor(fraction * 256 + 0.5));
+}
+
 Sampler::Detail Sampler::detailOf(const SamplePlace &place) const {
   int64_t steps = 0;
   if (place.level)
@@ -463,18 +483,20 @@ Sampler::Detail Sampler::detailOf(const SamplePlace &place) const {
     for (unsigned i = 0; i < 3; ++i) {
       if (i < place.dimensions) {
         const double size = isNormalizedCoordinates ? double(grid.sizes[i]) : 1;
-        const auto difference = [&](float gradient) {
-          return place.dimensions == 3 ? place.at[i] + gradient - place.at[i] : gradient;
+        const auto texels = [&](float gradient) {
+          const float step =
+              place.dimensions == 3 ? place.at[i] + gradient - place.at[i] : gradient;
+          return tenBits(tenBits(step, false) * size, true);
         };
-        dx[i] = difference((*place.gradients)[i]) * size;
-        dy[i] = difference((*place.gradients)[3 + i]) * size;
+        dx[i] = texels((*place.gradients)[i]);
+        dy[i] = texels((*place.gradients)[3 + i]);
       }
-      sum[i] = dx[i] + dy[i];
-      difference[i] = dx[i] - dy[i];
+      sum[i] = tenBits(dx[i] + dy[i], false);
+      difference[i] = tenBits(dx[i] - dy[i], false);
     }
     const double longest = std::max(std::max(lengthOf(dx), lengthOf(dy)),
                                     std::max(lengthOf(sum), lengthOf(difference)) * 11 / 16);
-    steps = stepsOf(float(std::log2(longest))); // cut towards 0 as details are
+    steps = stepsOfLength(longest);
   }
   if (place.level || place.gradients)
     steps += stepsOf(state.levelBias);

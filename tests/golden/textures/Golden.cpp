@@ -42,9 +42,9 @@ Tolerance toleranceOf(const TextureCase &c) {
   if (c.ask == Ask::Gradient && c.maxAnisotropy > 1) // the direction of ellipses
     return {8 * step, c.scale == 8 ? 0.15 : 0.05};
   if (c.ask == Ask::Gradient && c.shape == Shape::D3) // coordinates that are no numbers
-    return {2 * step, 0.02};
+    return {step, 0.02};
   if (c.ask == Ask::Gradient) // levels of detail; on their edge, the next one
-    return {2 * step, c.mipmapFilter ? 0 : 0.01};
+    return {step, c.mipmapFilter ? 0 : 0.01};
   if (c.flags & 16 && c.ask == Ask::Level) // sums of two levels
     return {1.0 / 4096, 0};
   if (c.filter == 1 && (isCube || (c.shape == Shape::D3 && c.ask == Ask::Level)))
