@@ -375,13 +375,13 @@ TEST_F(Faults, WavesThatSpinGiveTurnsToOthers) {
 
 TEST_F(Faults, ObjectsWithUnknownInstructionsAreRefused) {
   auto object =
-      assemble(kernelText("  image_load v[0:3], v[0:1], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D\n"
+      assemble(kernelText("  image_load_pck v[0:3], v[0:1], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D\n"
                           "  v_mov_b32 v1, v2\n"
                           "  ds_gws_sema_v gds\n"));
   auto loaded = CodeObject::load(object, memory);
   ASSERT_FALSE(bool(loaded));
   std::string message = llvm::toString(loaded.takeError());
-  EXPECT_NE(message.find("image_load v[0:3]"), std::string::npos) << message;
+  EXPECT_NE(message.find("image_load_pck v[0:3]"), std::string::npos) << message;
   EXPECT_NE(message.find("ds_gws_sema_v gds"), std::string::npos) << message;
   EXPECT_EQ(message.find("v_mov_b32"), std::string::npos) << message;
 }
