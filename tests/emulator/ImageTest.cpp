@@ -461,10 +461,31 @@ TEST_P(Images, RefusesWithReasons) {
       problem(load, [](ImageDescriptor &d) { d.type = 10; }, plain), ImageProblem::Dimensions);
   EXPECT_EQ(
       problem(load, [](ImageDescriptor &d) { d.lastLevel = 2; }, plain), ImageProblem::Levels);
+  EXPECT_EQ(problem(load, [](ImageDescriptor &d) { d.address = 0; }, plain), ImageProblem::Address);
+  EXPECT_EQ(problem(
+                load,
+                [](ImageDescriptor &d) {
+                  d.type = uint32_t(ImageType::TwoDimensionLayers);
+                  d.firstLayer = 3;
+                },
+                plain),
+            ImageProblem::Layers);
+  EXPECT_EQ(problem(
+                load,
+                [](ImageDescriptor &d) {
+                  d.type = uint32_t(ImageType::Cube);
+                  d.depth = 4;
+                },
+                plain),
+            ImageProblem::Layers);
   auto none = [](ImageDescriptor &) {};
+  const std::string add = major() == 12 ? "image_atomic_add_uint" : "image_atomic_add";
+  EXPECT_EQ(problem(add + " v[20:21], " + address(4, 2) + image() +
+                        " dmask:0x3 dim:SQ_RSRC_IMG_2D" + unorm(),
+                    none, plain),
+            ImageProblem::Mask);
   EXPECT_EQ(problem(sample, none, linear()), ImageProblem::IntegerFilter);
   EXPECT_EQ(problem(sample, none, linear(ImageClamp::HalfBorder)), ImageProblem::HalfBorder);
-  plain.anisotropy = 2;
   plain.magFilter = uint32_t(ImageFilter::AnisotropicPoint);
   EXPECT_EQ(problem(sample, none, plain), ImageProblem::Anisotropy);
   plain = {};
@@ -481,6 +502,25 @@ TEST_P(Images, RefusesWithReasons) {
   w.set(4, 0).set(5, 16000);
   w.run(load);
   EXPECT_EQ(w.fault().kind, FaultKind::OutOfBounds);
+}
+
+// Descriptors may be anything where no lane is on.
+TEST_P(Images, NothingWithoutLanes) {
+  MemoryWave w(GetParam());
+  for (unsigned i = 8; i < 28; ++i)
+    w.s(i) = 0;
+  w.exec(0);
+  const std::string add = major() == 12 ? "image_atomic_add_uint" : "image_atomic_add";
+  const std::string where = address(4, 2) + image() + " dmask:0x1 dim:SQ_RSRC_IMG_2D";
+  w.run("image_load v20, " + where + unorm() + "\nimage_store v20, " + where + unorm() + "\n" +
+        add + " v20, " + where + unorm() + "\nimage_sample_lz v20, " + address(4, 2) + both() +
+        " dmask:0x1 dim:SQ_RSRC_IMG_2D\nimage_gather4_lz v[20:23], " + address(4, 2) + both() +
+        " dmask:0x1 dim:SQ_RSRC_IMG_2D\nimage_get_resinfo v20, v4" + image() +
+        " dmask:0x1 dim:SQ_RSRC_IMG_2D\nbuffer_load_format_x v20, v4, s[8:11], " +
+        (major() == 12 ? "null" : "0") + " idxen");
+  EXPECT_FALSE(w.fault().set);
+  for (unsigned lane = 0; lane < w.lanes(); ++lane)
+    EXPECT_EQ(w.v(20, lane), w.start(20, lane));
 }
 
 // What the device library does for tex1Dfetch.

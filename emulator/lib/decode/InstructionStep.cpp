@@ -385,10 +385,12 @@ InstructionStep Describer::describe() {
   step.barrierSignals = name == "S_BARRIER" || name.starts_with("S_BARRIER_SIGNAL");
   step.barrierWaits = name == "S_BARRIER" || name == "S_BARRIER_WAIT";
   step.branch = name.starts_with("S_CBRANCH") || name == "S_BRANCH";
+  // Where texels lie, resources say.
+  step.endsAtFault = name.starts_with("IMAGE_") || name.contains("_FORMAT_");
   if (flags & kFlagSmrd)
     describeScalar();
-  else if (flags & (kFlagFlat | kFlagMubuf) && !name.contains("_FORMAT_"))
-    describeVector(); // where the texels of the others and of images lie, resources say
+  else if (flags & (kFlagFlat | kFlagMubuf) && !step.endsAtFault)
+    describeVector();
   else if (flags & kFlagDs)
     describeLds();
   return step;

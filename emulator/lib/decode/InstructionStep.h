@@ -94,6 +94,7 @@ struct InstructionStep {
   Meaning meaning = Meaning::Copies; // V_DUAL_*: of the halves that are not of floats
   bool scales = false;               // shifts left by a constant that is no number of bytes
   bool ofHalves = false;             // results are of 16 bits
+  bool endsAtFault = false;          // of a fault on its way nothing is known but the first lane
   bool direct = false;   // performed without caches: scalar memory other than plain loads, *_BLOCK
   uint8_t counters = 0;  // bit per Counter that it increments
   uint16_t bytes = 0;    // of a lane, or of a scalar load

@@ -51,6 +51,8 @@ Texel takeRegisters(const ImageFormat &format, const uint32_t *registers, unsign
 }
 
 template <unsigned kCount, bool kStore, bool kHalves> void access(Wave &w, const MicroOp &op) {
+  if (!w.exec())
+    return;
   const TexelBuffer buffer = TexelBuffer::read(w, op);
   if (!checkImage(w, op, buffer.format ? ImageProblem::None : ImageProblem::Format))
     return;

@@ -34,10 +34,16 @@ template <auto Function> void updateTexels(Wave &w, const MicroOp &op, const Ima
 
 /// By the size of texels; there may be none of 64 bits.
 template <auto Narrow, auto... Wide> void atomic(Wave &w, const MicroOp &op) {
+  if (!w.exec())
+    return;
   ImageResource image = ImageResource::read(w, ImageOperation{op});
   const uint32_t bytes = image.layout.texelBytes;
+  const unsigned registers = AtomicParts<Narrow>::kOperands * bytes / 4;
   if (image.problem == ImageProblem::None && bytes != 4 && (bytes != 8 || sizeof...(Wide) == 0))
     image.problem = ImageProblem::Format;
+  else if (image.problem == ImageProblem::None &&
+           ImageOperation{op}.mask() != (1u << registers) - 1)
+    image.problem = ImageProblem::Mask;
   if (!checkImage(w, op, image.problem))
     return;
   if (bytes == 4)

@@ -79,6 +79,8 @@ bool loadTexel(Wave &w, const MicroOp &op, const ImageResource &image, unsigned 
 }
 
 void loadImage(Wave &w, const MicroOp &op) {
+  if (!w.exec()) // whatever the descriptors are
+    return;
   prepareHost();
   const ImageOperation view{op};
   const ImageResource image = ImageResource::read(w, view);
@@ -98,6 +100,8 @@ void loadImage(Wave &w, const MicroOp &op) {
 }
 
 void storeImage(Wave &w, const MicroOp &op) {
+  if (!w.exec()) // whatever the descriptors are
+    return;
   prepareHost();
   const ImageOperation view{op};
   ImageResource image = ImageResource::read(w, view);
@@ -121,6 +125,8 @@ void storeImage(Wave &w, const MicroOp &op) {
 
 /// Width, height, depth or layers, levels. Of a level that there is not, only the last.
 void queryImage(Wave &w, const MicroOp &op) {
+  if (!w.exec()) // whatever the descriptors are
+    return;
   prepareHost();
   const ImageOperation view{op};
   const ImageResource image = ImageResource::read(w, view);
@@ -188,6 +194,8 @@ bool blend(Wave &w, const MicroOp &op, const ImageResource &image, const Samplin
 } // namespace
 
 void sampleImage(Wave &w, const MicroOp &op) {
+  if (!w.exec()) // whatever the descriptors are
+    return;
   prepareHost();
   const ImageOperation view{op};
   const ImageResource image = ImageResource::read(w, view);
@@ -209,6 +217,8 @@ void sampleImage(Wave &w, const MicroOp &op) {
 }
 
 void gatherImage(Wave &w, const MicroOp &op) {
+  if (!w.exec()) // whatever the descriptors are
+    return;
   prepareHost();
   const ImageOperation view{op};
   const ImageResource image = ImageResource::read(w, view);

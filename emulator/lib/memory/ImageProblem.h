@@ -13,6 +13,9 @@ enum class ImageProblem : uint8_t {
   Tiling,
   Dimensions,
   Levels,
+  Layers,
+  Address,
+  Mask,
   HalfBorder,
   Anisotropy,
   FilterMode,
@@ -33,6 +36,12 @@ inline const char *textOf(ImageProblem problem) {
     return "the resource has other dimensions than the instruction";
   case ImageProblem::Levels:
     return "the resource has levels that its image lacks";
+  case ImageProblem::Layers:
+    return "the resource has no layers, or not all faces of a cube";
+  case ImageProblem::Address:
+    return "the resource has no address";
+  case ImageProblem::Mask:
+    return "the mask of the data does not fit the texels";
   case ImageProblem::HalfBorder:
     return "address modes with half of the border are not supported";
   case ImageProblem::Anisotropy:

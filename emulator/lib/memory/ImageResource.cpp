@@ -54,6 +54,11 @@ ImageResource ImageResource::read(const Wave &w, const ImageOperation &op) {
     image.problem = ImageProblem::Dimensions;
   else if (fields.baseLevel > fields.lastLevel || fields.lastLevel > fields.maxLevel)
     image.problem = ImageProblem::Levels;
+  else if (fields.address == 0)
+    image.problem = ImageProblem::Address;
+  else if (isLayered(image.type) &&
+           fields.depth < fields.firstLayer + (image.type == ImageType::Cube ? 5 : 0))
+    image.problem = ImageProblem::Layers;
   if (image.problem != ImageProblem::None)
     return image;
   image.format = *format;
@@ -67,7 +72,7 @@ ImageResource ImageResource::read(const Wave &w, const ImageOperation &op) {
     image.depth = fields.depth + 1;
   } else if (isLayered(image.type)) {
     image.firstLayer = fields.firstLayer;
-    image.layers = fields.depth >= fields.firstLayer ? fields.depth - fields.firstLayer + 1 : 0;
+    image.layers = fields.depth - fields.firstLayer + 1;
   } else if (hasPitch(target, image.type) && fields.depth > fields.width) {
     image.layout.pitch = uint64_t(fields.depth + 1) * image.layout.texelBytes;
   }
@@ -95,7 +100,7 @@ ImageSampler ImageSampler::read(const Wave &w, const ImageOperation &op,
   }
   if (usesHalf)
     sampler.problem = ImageProblem::HalfBorder;
-  else if (isAnisotropic && fields.anisotropy)
+  else if (isAnisotropic)
     sampler.problem = ImageProblem::Anisotropy;
   else if (fields.filterMode)
     sampler.problem = ImageProblem::FilterMode;

@@ -67,7 +67,7 @@ uint32_t Sampling::sliceOf(const ImageAddress &address) const {
     return std::min(number, image.layers - 1);
   constexpr uint32_t kFacesOfLayer = 8; // so the coordinate counts
   const uint32_t face = std::min(number % kFacesOfLayer, 5u);
-  const uint32_t last = image.layers < 6 ? 0 : image.layers / 6 - 1;
+  const uint32_t last = image.layers / 6 - 1;
   return std::min(number / kFacesOfLayer, last) * 6 + face;
 }
 

@@ -209,7 +209,7 @@ void ObservedRun::step(RunningGroup &group, Wave &wave) {
     if (!counts.empty())
       ++counts[index];
   }
-  if (wave.status == WaveStatus::Faulted && !settle(group, &wave))
+  if (wave.status == WaveStatus::Faulted && (step.endsAtFault || !settle(group, &wave)))
     return;
   for (Observer *observer : observers)
     observer->after(group, wave, *op, step);
