@@ -10,8 +10,8 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  std::set<std::unique_ptr<ImageArray>> arrays;
-  std::set<std::unique_ptr<ImageMipmap>> mipmaps;
+  std::set<std::shared_ptr<ImageArray>> arrays;
+  std::set<std::shared_ptr<ImageMipmap>> mipmaps;
 };
 Registry &registry() {
   static auto *all = new Registry; // programs free arrays in static destructors
@@ -42,9 +42,9 @@ hipError_t checkShape(const ImageShape &shape, const TexelType &texel) {
   return hipSuccess;
 }
 
-std::unique_ptr<ImageArray> describe(const ImageShape &shape, const TexelType &texel,
+std::shared_ptr<ImageArray> describe(const ImageShape &shape, const TexelType &texel,
                                      const ImageLayout &layout, uint64_t base, unsigned level) {
-  auto array = std::make_unique<ImageArray>();
+  auto array = std::make_shared<ImageArray>();
   static_cast<hipArray &>(*array) = {};
   array->shape = shape;
   array->texel = texel;
@@ -75,12 +75,6 @@ hipError_t allocateImage(const ImageShape &shape, const ImageLayout &layout, uin
     return error;
   base = reinterpret_cast<uint64_t>(memory);
   return hipSuccess;
-}
-
-hipError_t freeImage(uint64_t base) {
-  if (hipError_t error = unsafeInCapture())
-    return error;
-  return release(reinterpret_cast<void *>(base));
 }
 
 } // namespace
@@ -204,7 +198,7 @@ hipError_t makeMipmap(hipMipmappedArray_t *out, const ImageShape &shape, const T
   uint64_t base;
   if (hipError_t error = allocateImage(shape, layout, base))
     return error;
-  auto mipmap = std::make_unique<ImageMipmap>();
+  auto mipmap = std::make_shared<ImageMipmap>();
   static_cast<hipMipmappedArray &>(*mipmap) = {};
   mipmap->data = reinterpret_cast<void *>(base);
   mipmap->desc = texel.description();
@@ -228,42 +222,50 @@ hipError_t makeMipmap(hipMipmappedArray_t *out, const ImageShape &shape, const T
   return hipSuccess;
 }
 
-ImageArray *arrayOf(hipArray_const_t handle) {
+std::shared_ptr<const ImageArray> arrayOf(hipArray_const_t handle) {
   std::lock_guard lock(registry().mutex);
   if (auto found = findIn(registry().arrays, handle); found != registry().arrays.end())
-    return found->get();
+    return *found;
   for (const auto &mipmap : registry().mipmaps)
     if (auto found = findIn(mipmap->levels, handle); found != mipmap->levels.end())
-      return found->get();
+      return *found;
   return nullptr;
 }
 
-ImageMipmap *mipmapOf(hipMipmappedArray_const_t handle) {
+std::shared_ptr<const ImageMipmap> mipmapOf(hipMipmappedArray_const_t handle) {
   std::lock_guard lock(registry().mutex);
   auto found = findIn(registry().mipmaps, handle);
-  return found == registry().mipmaps.end() ? nullptr : found->get();
+  return found == registry().mipmaps.end() ? nullptr : *found;
+}
+
+/// Takes a handle out of its set, so that only one thread frees what it stands for.
+template <class Set, class Handle> static auto take(Set &set, Handle handle) {
+  std::lock_guard lock(registry().mutex);
+  typename Set::value_type taken;
+  if (auto found = findIn(set, handle); found != set.end()) {
+    taken = *found;
+    set.erase(found);
+  }
+  return taken;
 }
 
 hipError_t freeArray(hipArray_t handle) {
-  ImageArray *array = arrayOf(handle);
-  if (!array || array->owner) // levels go with their array
-    return handle ? hipErrorInvalidValue : hipSuccess;
-  if (hipError_t error = freeImage(array->base))
+  if (!handle)
+    return hipSuccess;
+  if (hipError_t error = unsafeInCapture())
     return error;
-  std::lock_guard lock(registry().mutex);
-  registry().arrays.erase(findIn(registry().arrays, handle));
-  return hipSuccess;
+  const auto array = take(registry().arrays, handle); // levels go with their array
+  return array ? release(reinterpret_cast<void *>(array->base)) : hipErrorInvalidValue;
 }
 
 hipError_t freeMipmap(hipMipmappedArray_t handle) {
-  ImageMipmap *mipmap = mipmapOf(handle);
-  if (!mipmap)
-    return handle ? hipErrorInvalidValue : hipSuccess;
-  if (hipError_t error = freeImage(mipmap->levels.front()->base))
+  if (!handle)
+    return hipSuccess;
+  if (hipError_t error = unsafeInCapture())
     return error;
-  std::lock_guard lock(registry().mutex);
-  registry().mipmaps.erase(findIn(registry().mipmaps, handle));
-  return hipSuccess;
+  const auto mipmap = take(registry().mipmaps, handle);
+  return mipmap ? release(reinterpret_cast<void *>(mipmap->levels.front()->base))
+                : hipErrorInvalidValue;
 }
 
 } // namespace rubia::emulator::hip

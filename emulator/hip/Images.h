@@ -65,7 +65,7 @@ struct ImageArray : hipArray {
 
 /// A hipMipmappedArray_t.
 struct ImageMipmap : hipMipmappedArray {
-  std::vector<std::unique_ptr<ImageArray>> levels;
+  std::vector<std::shared_ptr<ImageArray>> levels;
 };
 
 /// CDNA 2 and later have no image hardware; that of GCN 5 and CDNA 1 is not emulated.
@@ -81,8 +81,8 @@ hipError_t makeMipmap(hipMipmappedArray_t *out, const ImageShape &shape, const T
 hipError_t freeArray(hipArray_t handle);
 hipError_t freeMipmap(hipMipmappedArray_t handle);
 
-/// What a handle stands for; null if it is none.
-ImageArray *arrayOf(hipArray_const_t handle);
-ImageMipmap *mipmapOf(hipMipmappedArray_const_t handle);
+/// What a handle stands for; null if it is none. It outlives the handle, the memory does not.
+std::shared_ptr<const ImageArray> arrayOf(hipArray_const_t handle);
+std::shared_ptr<const ImageMipmap> mipmapOf(hipMipmappedArray_const_t handle);
 
 } // namespace rubia::emulator::hip

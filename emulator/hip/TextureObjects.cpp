@@ -80,11 +80,11 @@ bool isThere(uint64_t address, uint64_t bytes) {
 hipError_t describe(const hipResourceDesc &resource, Source &source) {
   switch (resource.resType) {
   case hipResourceTypeArray: {
-    const ImageArray *array = arrayOf(resource.res.array.array);
+    const auto array = arrayOf(resource.res.array.array);
     return array ? describeArray(*array, false, source) : hipErrorInvalidValue;
   }
   case hipResourceTypeMipmappedArray: {
-    const ImageMipmap *mipmap = mipmapOf(resource.res.mipmap.mipmap);
+    const auto mipmap = mipmapOf(resource.res.mipmap.mipmap);
     return mipmap ? describeArray(*mipmap->levels.front(), true, source) : hipErrorInvalidValue;
   }
   case hipResourceTypeLinear: {
@@ -165,11 +165,15 @@ hipError_t applyView(const hipResourceViewDesc &view, Source &source) {
   const auto type = ImageType(image.type);
   const bool hasLayers = type == ImageType::OneDimensionLayers ||
                          type == ImageType::TwoDimensionLayers || type == ImageType::Cube;
-  if (view.firstLayer > view.lastLayer || (!hasLayers && view.lastLayer))
+  if (type == ImageType::ThreeDimensions
+          ? view.depth != image.depth + 1
+          : view.depth > 1 && (!hasLayers || view.depth > image.depth + 1))
     return hipErrorInvalidValue;
-  if (hasLayers && view.lastLayer) {
-    if (view.lastLayer > image.depth)
-      return hipErrorInvalidValue;
+  if (view.firstLayer > view.lastLayer || view.lastLayer > (hasLayers ? image.depth : 0))
+    return hipErrorInvalidValue;
+  if (type == ImageType::Cube && (view.lastLayer - view.firstLayer + 1) % 6)
+    return hipErrorInvalidValue;
+  if (hasLayers) {
     image.firstLayer = view.firstLayer;
     image.depth = view.lastLayer;
   }
@@ -351,8 +355,7 @@ hipError_t createTexture(hipTextureObject_t *out, const hipResourceDesc *resourc
   return hipSuccess;
 }
 
-/// Kernels that still use an object or a surface have ended when this returns.
-static void awaitKernels() {
+void awaitKernels() {
   for (auto &device : Machine::instance().devices)
     device->streams.synchronizeAll();
 }
@@ -378,11 +381,11 @@ bool mayNormalize(const hipResourceDesc &resource) {
   TexelType type;
   switch (resource.resType) {
   case hipResourceTypeArray:
-    if (const ImageArray *array = arrayOf(resource.res.array.array))
+    if (const auto array = arrayOf(resource.res.array.array))
       type = array->texel;
     break;
   case hipResourceTypeMipmappedArray:
-    if (const ImageMipmap *mipmap = mipmapOf(resource.res.mipmap.mipmap))
+    if (const auto mipmap = mipmapOf(resource.res.mipmap.mipmap))
       type = mipmap->levels.front()->texel;
     break;
   case hipResourceTypeLinear:

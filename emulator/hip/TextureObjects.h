@@ -17,6 +17,9 @@ struct TextureObject {
   DeviceMemory words;
 };
 
+/// Kernels that were launched have ended when this returns.
+void awaitKernels();
+
 hipError_t createTexture(hipTextureObject_t *out, const hipResourceDesc *resource,
                          const hipTextureDesc *texture, const hipResourceViewDesc *view);
 hipError_t destroyTexture(hipTextureObject_t handle);

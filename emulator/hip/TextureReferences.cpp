@@ -8,7 +8,8 @@ namespace rubia::emulator::hip {
 namespace {
 
 struct State {
-  void *place = nullptr;                       // of the copy of a module; null: it is registered
+  const void *module = nullptr;                // null: it is registered
+  void *place = nullptr;                       // of the module's copy
   std::unique_ptr<textureReference> structure; // of a module
   float border[4] = {};
 };
@@ -80,7 +81,7 @@ bool isRegisteredReference(const void *variable) {
   return state && !state->place;
 }
 
-textureReference *moduleReference(void *place) {
+textureReference *moduleReference(const void *module, void *place) {
   std::lock_guard lock(registry().mutex);
   for (auto &[reference, state] : registry().references)
     if (state.place == place)
@@ -94,12 +95,14 @@ textureReference *moduleReference(void *place) {
   structure->numChannels = 1;
   textureReference *made = structure.get();
   State &state = registry().references[made];
+  state.module = module;
   state.place = place;
   state.structure = std::move(structure);
   return made;
 }
 
 hipError_t bindReference(const textureReference *reference, const hipResourceDesc &resource) {
+  awaitKernels(); // those that were launched read what was bound then
   std::lock_guard lock(registry().mutex);
   State *state = stateOf(reference);
   if (!state)
@@ -115,6 +118,16 @@ hipError_t bindReference(const textureReference *reference, const hipResourceDes
     return error;
   }
   return destroyTexture(old);
+}
+
+void forgetReferences(const void *module) {
+  std::lock_guard lock(registry().mutex);
+  std::erase_if(registry().references, [&](const auto &entry) {
+    if (entry.second.module != module)
+      return false;
+    (void)destroyTexture(entry.first->textureObject); // one of ours, or null
+    return true;
+  });
 }
 
 hipError_t unbindReference(const textureReference *reference) {

@@ -11,7 +11,9 @@ namespace rubia::emulator::hip {
 void registerReference(textureReference *variable);
 bool isRegisteredReference(const void *variable);
 /// The reference of a module, whose copy lies at `place`: the same one each time.
-textureReference *moduleReference(void *place);
+textureReference *moduleReference(const void *module, void *place);
+/// Those of a module that is about to go, which no kernel uses any more.
+void forgetReferences(const void *module);
 /// Whether it is one of either kind.
 bool isReference(const textureReference *reference);
 

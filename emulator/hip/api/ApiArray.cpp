@@ -24,7 +24,7 @@ TexelType typeOf(const HIP_ARRAY3D_DESCRIPTOR &descriptor) {
 }
 
 hipError_t levelOf(hipArray_t *out, hipMipmappedArray_const_t handle, unsigned level) {
-  const ImageMipmap *mipmap = mipmapOf(handle);
+  const auto mipmap = mipmapOf(handle);
   if (!out || !mipmap || level >= mipmap->levels.size())
     return hipErrorInvalidValue;
   *out = mipmap->levels[level].get();
@@ -110,7 +110,7 @@ HIP_EXPORT hipError_t hipMipmappedArrayGetLevel(hipArray_t *level, hipMipmappedA
 
 HIP_EXPORT hipError_t hipGetChannelDesc(hipChannelFormatDesc *desc, hipArray_const_t handle) {
   return whereUsable(__func__, [&] {
-    const ImageArray *array = arrayOf(handle);
+    const auto array = arrayOf(handle);
     if (!desc || !array)
       return hipErrorInvalidValue;
     *desc = array->texel.description();
@@ -120,7 +120,7 @@ HIP_EXPORT hipError_t hipGetChannelDesc(hipChannelFormatDesc *desc, hipArray_con
 HIP_EXPORT hipError_t hipArrayGetInfo(hipChannelFormatDesc *desc, hipExtent *extent,
                                       unsigned *flags, hipArray_t handle) {
   return whereUsable(__func__, [&] {
-    const ImageArray *array = arrayOf(handle);
+    const auto array = arrayOf(handle);
     if (!array)
       return hipErrorInvalidValue;
     if (desc)
@@ -134,7 +134,7 @@ HIP_EXPORT hipError_t hipArrayGetInfo(hipChannelFormatDesc *desc, hipExtent *ext
 }
 HIP_EXPORT hipError_t hipArrayGetDescriptor(HIP_ARRAY_DESCRIPTOR *descriptor, hipArray_t handle) {
   return whereUsable(__func__, [&] {
-    const ImageArray *array = arrayOf(handle);
+    const auto array = arrayOf(handle);
     if (!descriptor || !array)
       return hipErrorInvalidValue;
     const HIP_ARRAY3D_DESCRIPTOR whole = descriptorOf(*array);
@@ -145,7 +145,7 @@ HIP_EXPORT hipError_t hipArrayGetDescriptor(HIP_ARRAY_DESCRIPTOR *descriptor, hi
 HIP_EXPORT hipError_t hipArray3DGetDescriptor(HIP_ARRAY3D_DESCRIPTOR *descriptor,
                                               hipArray_t handle) {
   return whereUsable(__func__, [&] {
-    const ImageArray *array = arrayOf(handle);
+    const auto array = arrayOf(handle);
     if (!descriptor || !array)
       return hipErrorInvalidValue;
     *descriptor = descriptorOf(*array);

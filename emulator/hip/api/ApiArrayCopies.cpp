@@ -23,7 +23,7 @@ hipError_t start(const CopyOperation &copy, hipMemcpyKind kind, hipStream_t hand
 
 /// One end of a copy of bytes in a row: memory, or the rows of an array one after the other.
 struct End {
-  const ImageArray *array = nullptr;
+  std::shared_ptr<const ImageArray> array = nullptr;
   char *memory = nullptr;
   size_t offset = 0; // bytes from the start
 
@@ -78,7 +78,7 @@ hipError_t toArray(const char *function, hipArray_t handle, size_t x, size_t y, 
                    hipStream_t stream, bool wait) {
   if (hipError_t error = imagesUsable(function))
     return result(error);
-  const ImageArray *array = arrayOf(handle);
+  const auto array = arrayOf(handle);
   if (!array || !from || !array->contains(x, y, 0, width, height, 1))
     return result(hipErrorInvalidValue);
   return result(start({.to = array->at(x, y, 0),
@@ -95,7 +95,7 @@ hipError_t fromArray(const char *function, void *to, size_t pitch, hipArray_cons
                      hipStream_t stream, bool wait) {
   if (hipError_t error = imagesUsable(function))
     return result(error);
-  const ImageArray *array = arrayOf(handle);
+  const auto array = arrayOf(handle);
   if (!array || !to || !array->contains(x, y, 0, width, height, 1))
     return result(hipErrorInvalidValue);
   return result(start({.to = to,
@@ -157,7 +157,7 @@ HIP_EXPORT hipError_t hipMemcpy2DFromArrayAsync_spt(void *to, size_t pitch, hipA
 HIP_EXPORT hipError_t hipMemcpy2DArrayToArray(hipArray_t to, size_t toX, size_t toY,
                                               hipArray_const_t from, size_t fromX, size_t fromY,
                                               size_t width, size_t height, hipMemcpyKind kind) {
-  const ImageArray *array = arrayOf(from);
+  const auto array = arrayOf(from);
   if (!array || !array->contains(fromX, fromY, 0, width, height, 1))
     return result(hipErrorInvalidValue);
   return toArray(__func__, to, toX, toY, array->at(fromX, fromY, 0), array->rowPitch(), width,

@@ -62,7 +62,7 @@ hipError_t resolve(const End &end, size_t width, size_t height, size_t depth, Re
   if (resolved.place == Place::Unknown)
     return hipErrorInvalidValue;
   if (resolved.place == Place::Array) {
-    const ImageArray *array = arrayOf(end.array);
+    const auto array = arrayOf(end.array);
     if (!array || !array->contains(end.x, end.y, end.z, width, height, depth))
       return hipErrorInvalidValue;
     resolved.at = array->at(end.x, end.y, end.z);

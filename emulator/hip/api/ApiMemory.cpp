@@ -240,16 +240,16 @@ hipError_t boxEnd(const ImageArray *array, const hipPitchedPtr &memory, const hi
 } // namespace
 
 hipError_t rubia::emulator::hip::copyOf(const hipMemcpy3DParms &p, CopyOperation &copy) {
-  const ImageArray *from = arrayOf(p.srcArray), *to = arrayOf(p.dstArray);
+  const auto from = arrayOf(p.srcArray), to = arrayOf(p.dstArray);
   if ((p.srcArray && !from) || (p.dstArray && !to) ||
       (from && to && from->texel.bytes() != to->texel.bytes()))
     return hipErrorInvalidValue;
-  const ImageArray *any = from ? from : to;
+  const ImageArray *any = from ? from.get() : to.get();
   const size_t width = p.extent.width * (any ? any->texel.bytes() : 1);
   BoxEnd source, target;
-  if (hipError_t error = boxEnd(from, p.srcPtr, p.srcPos, p.extent, width, source))
+  if (hipError_t error = boxEnd(from.get(), p.srcPtr, p.srcPos, p.extent, width, source))
     return error;
-  if (hipError_t error = boxEnd(to, p.dstPtr, p.dstPos, p.extent, width, target))
+  if (hipError_t error = boxEnd(to.get(), p.dstPtr, p.dstPos, p.extent, width, target))
     return error;
   copy = {.to = target.at,
           .from = source.at,

@@ -2,6 +2,7 @@
 // Code objects and launches. HIP: "Module Management".
 #include "emulator/OffloadBundle.h"
 #include "emulator/hip/Graph.h"
+#include "emulator/hip/TextureReferences.h"
 #include "input/File.h"
 #include "targets/Target.h"
 #include "llvm/Support/raw_ostream.h"
@@ -135,6 +136,7 @@ HIP_EXPORT hipError_t hipModuleUnload(hipModule_t handle) {
   Machine &machine = Machine::instance();
   for (auto &device : machine.devices)
     device->streams.synchronizeAll();
+  forgetReferences(handle);
   {
     std::lock_guard<std::mutex> lock(machine.mutex);
     machine.modules.erase(module);

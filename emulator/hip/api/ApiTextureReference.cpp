@@ -146,7 +146,7 @@ HIP_EXPORT hipError_t hipModuleGetTexRef(textureReference **out, hipModule_t mod
     return error;
   if (bytes != sizeof(textureReference))
     return result(hipErrorNotFound);
-  *out = moduleReference(place);
+  *out = moduleReference(module, place);
   return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipTexRefSetAddress(size_t *offset, textureReference *reference,

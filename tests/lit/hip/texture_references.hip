@@ -26,6 +26,12 @@ __global__ void readLine(float *out) { out[threadIdx.x] = tex1Dfetch(line, int(t
 __global__ void readPlane(float *out) {
   out[threadIdx.x] = tex2D(plane, float(threadIdx.x) + 0.5f, 2.5f);
 }
+__global__ void readLate(float *out, int rounds) {
+  float sum = 0;
+  for (int i = 0; i < rounds; ++i)
+    sum += out[threadIdx.x];
+  out[threadIdx.x] = tex1Dfetch(line, int(threadIdx.x)) + sum * 0;
+}
 
 static float *out;
 static std::vector<float> read() {
@@ -71,6 +77,28 @@ static void ofTheProgram() {
     EXPECT(sampled[size_t(i)] == float(2 * kWidth + (i < kWidth ? i : kWidth - 1)) / 255);
   CHECK(hipUnbindTexture(plane));
   CHECK(hipFreeArray(array));
+}
+
+// A kernel reads what was bound when it was launched.
+static void boundAgain() {
+  float *memory[2];
+  for (int i = 0; i < 2; ++i) {
+    CHECK(hipMalloc(&memory[i], 32 * sizeof(float)));
+    const std::vector<float> values(32, float(i + 1));
+    CHECK(hipMemcpy(memory[i], values.data(), 32 * sizeof(float), hipMemcpyHostToDevice));
+  }
+  CHECK(hipMemset(out, 0, 64 * sizeof(float)));
+  for (int i = 0; i < 2; ++i) {
+    CHECK(hipBindTexture(nullptr, line, memory[i], 32 * sizeof(float)));
+    readLate<<<1, 32>>>(out + 32 * i, 200000);
+  }
+  const std::vector<float> first = read();
+  float second;
+  CHECK(hipMemcpy(&second, out + 32, sizeof(second), hipMemcpyDeviceToHost));
+  EXPECT(first[0] == 1 && first[31] == 1 && second == 2);
+  CHECK(hipUnbindTexture(line));
+  for (float *one : memory)
+    CHECK(hipFree(one));
 }
 
 static void ofAModule(const char *file) {
@@ -133,13 +161,17 @@ static void ofAModule(const char *file) {
   EXPECT(flags == HIP_TRSF_READ_AS_INTEGER);
   EXPECT(hipTexRefSetFlags(reference, 0x1000) == hipErrorInvalidValue);
   EXPECT(hipTexRefSetAddressMode(reference, 3, hipAddressModeClamp) == hipErrorInvalidValue);
-  CHECK(hipArrayDestroy(array));
   CHECK(hipModuleUnload(module));
+  // It went with the module.
+  EXPECT(hipTexRefSetArray(reference, array, HIP_TRSA_OVERRIDE_FORMAT) == hipErrorInvalidValue);
+  EXPECT(hipTexRefGetFilterMode(&filter, reference) == hipErrorInvalidValue);
+  CHECK(hipArrayDestroy(array));
 }
 
 int main(int, char **arguments) {
-  CHECK(hipMalloc(&out, 32 * sizeof(float)));
+  CHECK(hipMalloc(&out, 64 * sizeof(float)));
   ofTheProgram();
+  boundAgain();
   ofAModule(arguments[1]);
   // CHECK: PASS
   printf("PASS\n");
