@@ -116,6 +116,9 @@ Expected<abi::WarpForm> formOf(ArrayRef<uint8_t> code) {
 
 Expected<EmulatorResult> emulate(const Kernel &kernel, const Way &way) {
   std::string text = kModuleHead + textOf(kernel);
+  if (const size_t at = text.find(way.mistake.first);
+      !way.mistake.first.empty() && at != std::string::npos)
+    text.replace(at, way.mistake.first.size(), way.mistake.second);
   ptx::ParseResult parsed = ptx::parse("random.ptx", text);
   if (!parsed.diagnostics.empty())
     return createStringError(ptx::format(parsed.diagnostics.front(), "random.ptx", text));

@@ -16,7 +16,14 @@ struct Way {
   settings::ContractMode contract = settings::ContractMode::Nvidia;
   settings::FlushMode flush = settings::FlushMode::Native;
   unsigned optLevel = 3;
+  /// A statement of the text and another one, which is compiled in its place: a planted mistake.
+  std::pair<std::string, std::string> mistake = {};
 };
+/// How Rubia computes what the evaluator and the interpreter, which fuse nothing, do too.
+inline Way unfused(Way way) {
+  way.contract = settings::ContractMode::Never;
+  return way;
+}
 
 struct EmulatorResult {
   std::vector<uint8_t> results; // the buffer of results afterwards

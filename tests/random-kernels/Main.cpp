@@ -4,18 +4,16 @@
 #include "EmulatorRun.h"
 #include "Evaluator.h"
 #include "InterpreterRun.h"
+#include "Join.h"
+#include "KnownDifferences.h"
 #include "Recording.h"
 #include "Reducer.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <malloc.h>
 #include <map>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace llvm;
 using namespace rubia;
@@ -25,7 +23,7 @@ namespace {
 
 struct Options {
   uint64_t first = 0, count = 0, every = 1;
-  std::string family, file, known, error;
+  std::string family, file, known, error, mistake;
   unsigned offset = 0;
   bool evaluator = false, interpreter = false, show = false;
   // Whether what runs fuses nothing and gives the bits of NaNs.
@@ -77,12 +75,6 @@ std::string differenceOf(const Kernel &kernel, ArrayRef<uint8_t> got, ArrayRef<u
   return formatv("{0} words; {1}", words, first);
 }
 
-// How Rubia computes what the evaluator, which fuses nothing, does too.
-Way unfused(Way way) {
-  way.contract = settings::ContractMode::Never;
-  return way;
-}
-
 int check(const Options &options) {
   unsigned equal = 0, different = 0, failed = 0, skipped = 0;
   std::map<std::string, unsigned> wrong;
@@ -129,38 +121,6 @@ std::string columnsThatDiffer(const Columns &got, const Columns &expected) {
       names.push_back(columnName(i));
   return join(names, ", ");
 }
-
-// Kernels and what is known of them: "seed<TAB>processors<TAB>reason", both expressions. For a
-// processor, "reference" or "unrecorded" may stand; "PROCESSOR flush=nvidia" is that of the option.
-class KnownDifferences {
-public:
-  static Expected<KnownDifferences> read(const std::string &path) {
-    KnownDifferences known;
-    if (path.empty())
-      return known;
-    auto buffer = MemoryBuffer::getFile(path);
-    if (!buffer)
-      return createStringError(buffer.getError(), "cannot read " + path);
-    for (StringRef line : split((*buffer)->getBuffer().rtrim('\n'), '\n')) {
-      if (line.starts_with("#") || line.empty())
-        continue;
-      SmallVector<StringRef> columns;
-      line.split(columns, '\t');
-      if (columns.size() != 3)
-        return createStringError(path + ": not three columns: " + line);
-      known.rows.push_back({("^(" + columns[0] + ")$").str(), ("^(" + columns[1] + ")$").str()});
-    }
-    return known;
-  }
-  bool has(uint64_t seed, StringRef arch) const {
-    return any_of(rows, [&](const auto &row) {
-      return Regex(row.first).match(utostr(seed)) && Regex(row.second).match(arch);
-    });
-  }
-
-private:
-  std::vector<std::pair<std::string, std::string>> rows;
-};
 
 // What computes, as the known differences name it.
 std::string nameOf(const Options &options) {
@@ -285,21 +245,6 @@ int compare(const Options &options) {
   return different || failed || stale || unrecorded || agreed;
 }
 
-// Whether a check holds, in a process of its own: LLVM may crash on a kernel. What a crash counts
-// as is given.
-bool isTrueElsewhere(function_ref<bool()> check, bool ifCrashed) {
-  outs().flush();
-  pid_t child = fork();
-  if (child < 0)
-    report_fatal_error("cannot fork");
-  if (child == 0)
-    _exit(check() ? 1 : 0);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-    ;
-  return WIFEXITED(status) ? WEXITSTATUS(status) == 1 : ifCrashed;
-}
-
 // Whether Rubia and the evaluator think differently of a kernel; or whether Rubia fails with an
 // error that has some text, "crashed" for one that LLVM does not survive.
 bool differs(const Kernel &kernel, const Options &options) {
@@ -353,6 +298,11 @@ int reduceKernel(const Options &options) {
   return 0;
 }
 
+int joinAll(const Options &options) {
+  return join({options.file, options.known, options.first, options.count, options.every,
+               options.offset, options.mistake});
+}
+
 int traceKernel(const Options &options) {
   Kernel kernel = generate(options.first);
   auto results = evaluate(kernel, &outs(), unsigned(options.count));
@@ -394,6 +344,13 @@ int main(int argc, char **argv) {
   comparing->add_flag("--interpreter", options.interpreter,
                       "the kernel's text by the interpreter of reference/, not Rubia");
   comparing->add_flag("--show", options.show, "name kernels of which NVIDIA's levels differ");
+  auto *joining =
+      add("join", "compare all that can run a kernel, and reduce what differs", joinAll);
+  joining->add_option("FILE", options.file)->required()->check(CLI::ExistingFile);
+  joining->add_option("--known", options.known, "known differences")->check(CLI::ExistingFile);
+  joining->add_option("--offset", options.offset, "begin with this one");
+  joining->add_option("--mistake", options.mistake,
+                      "OLD/NEW: the first processor gets NEW for the first OLD of a text");
   for (CLI::App *command : {checking, reducing, comparing}) {
     command->add_option("--arch", options.way.arch, "emulate this processor");
     command->add_option("--opt", options.way.optLevel, "of LLVM: 0 to 3");

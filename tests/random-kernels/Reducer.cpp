@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Reducer.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cerrno>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llvm;
 
 namespace rubia::random_kernels {
 namespace {
@@ -166,6 +173,19 @@ private:
 
 Kernel reduce(Kernel kernel, const std::function<bool(const Kernel &)> &stays) {
   return Reducer(std::move(kernel), stays).take();
+}
+
+bool isTrueElsewhere(function_ref<bool()> check, bool ifCrashed) {
+  outs().flush();
+  pid_t child = fork();
+  if (child < 0)
+    report_fatal_error("cannot fork");
+  if (child == 0)
+    _exit(check() ? 1 : 0);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  return WIFEXITED(status) ? WEXITSTATUS(status) == 1 : ifCrashed;
 }
 
 } // namespace rubia::random_kernels

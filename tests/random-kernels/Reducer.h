@@ -3,6 +3,7 @@
 #pragma once
 
 #include "Kernel.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <functional>
 
 namespace rubia::random_kernels {
@@ -11,5 +12,9 @@ namespace rubia::random_kernels {
 /// `stays` is called with each candidate. A register that no statement writes any more is 0, in the
 /// text and to the evaluator.
 Kernel reduce(Kernel kernel, const std::function<bool(const Kernel &)> &stays);
+
+/// Whether a check holds, in a process of its own: LLVM may crash on a kernel. `ifCrashed`: what
+/// that counts as.
+bool isTrueElsewhere(llvm::function_ref<bool()> check, bool ifCrashed);
 
 } // namespace rubia::random_kernels
