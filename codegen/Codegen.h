@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ struct Options {
   size_t instructionsPerPart = 100'000;
   /// Called, by any thread, when so many of so many parts are compiled.
   std::function<void(unsigned done, unsigned of)> onPart;
+  /// How many of the passes that LLVM can do without are run; none: all. And who is told of each,
+  /// by its number from 1, whether it is run or not. A unit is not divided then.
+  std::optional<unsigned> passLimit = std::nullopt;
+  std::function<void(unsigned number, llvm::StringRef pass, llvm::StringRef on)> onPass = nullptr;
   /// What Backend::Comgr loads.
   std::string comgrLibrary = "libamd_comgr.so.2";
 };

@@ -4,6 +4,7 @@
 #include "codegen/lib/CodeObject.h"
 #include "codegen/lib/Link.h"
 #include "codegen/lib/Parts.h"
+#include "codegen/lib/PassGate.h"
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/check/FunctionCode.h"
 #include "codegen/lib/errata/Ballots.h"
@@ -48,6 +49,7 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
 
   if (Error error = prepare(*module, **machine, *target, options.codeObjectVersion))
     return error;
+  const PassGate gate(module->getContext(), options);
   return emitPrepared(*module, **machine, options.optLevel, kind);
 }
 

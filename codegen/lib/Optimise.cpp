@@ -12,6 +12,7 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
@@ -109,7 +110,10 @@ FunctionPassManager fragmentPasses() {
 
 Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   DiagnosticCollector diagnostics(module.getContext());
-  PassBuilder builder(&machine);
+  PassInstrumentationCallbacks callbacks;
+  OptPassGateInstrumentation gate(module.getContext());
+  gate.registerCallbacks(callbacks);
+  PassBuilder builder(&machine, PipelineTuningOptions(), std::nullopt, &callbacks);
 
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/Parts.h"
 #include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/PassGate.h"
 #include "codegen/lib/Translate.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -254,7 +255,7 @@ private:
 Expected<std::vector<std::string>> emitObjects(std::unique_ptr<Module> module,
                                                const TargetId &target, const Options &options) {
   FunctionSet roots = rootsOf(*module);
-  if (divide(roots, options.instructionsPerPart).empty()) {
+  if (PassGate::isWanted(options) || divide(roots, options.instructionsPerPart).empty()) {
     Expected<std::string> object = emit(std::move(module), options, EmitKind::Object);
     if (!object)
       return object.takeError();
