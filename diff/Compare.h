@@ -96,6 +96,17 @@ struct BufferResult {
   std::vector<Excerpt> code;
 };
 
+/// Who is wrong where results differ.
+enum class Party : uint8_t {
+  Unknown,
+  Target,    // what was compared
+  Recorded,  // what it was compared with
+  Reference, // the interpreter of reference/
+  Program    // it is undefined, or several are wrong
+};
+/// "target"
+std::string nameOf(Party party);
+
 struct LaunchResult {
   const Launch *launch = nullptr; // as it was recorded
   Verdict verdict = Verdict::Equal;
@@ -105,6 +116,9 @@ struct LaunchResult {
   std::vector<BufferResult> buffers;
   /// Who is wrong, and the first instruction whose result differs, where that was asked for.
   std::vector<std::string> explanation;
+  std::optional<Party> wrong;
+  std::optional<StoreSite> instruction;
+  bool isComputed = false;        // the instruction makes another result of equal operands
   std::vector<Excerpt> explained; // the code around that instruction, where a page was asked for
 };
 
@@ -115,6 +129,9 @@ std::string textOf(ptx::Type type, unsigned bytes, uint64_t bits);
 /// Steps between two floating-point numbers of the type; both zeros are one. None for NaNs and for
 /// an infinity and a number.
 std::optional<uint64_t> ulpsBetween(ptx::Type type, uint64_t a, uint64_t b);
+
+/// The value of a number of the type; of a type without numbers, NaN.
+double valueOf(ptx::Type type, uint64_t bits);
 
 /// Of two numbers; of equal bits, and of two NaNs, 0; infinite where it cannot be told.
 double distanceBetween(ptx::Type type, uint64_t a, uint64_t b);

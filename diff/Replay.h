@@ -38,6 +38,8 @@ struct LocateRequest {
   /// The byte lies in the shared memory of the CTA of this number, and `region` means nothing.
   std::optional<uint32_t> sharedOf = std::nullopt;
 };
+/// The contents of kWatchVariable before the launch; `region`: where the region is.
+std::vector<uint8_t> watchRequest(const LocateRequest &request, uint64_t region);
 llvm::Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateRequest &request,
                                            const std::string &library, const std::string &ptx);
 
@@ -45,12 +47,16 @@ llvm::Expected<std::vector<Writer>> locate(const Capsule &capsule, const LocateR
 llvm::Expected<WriterMap> locateAll(const Capsule &capsule, const LocateRequest &request,
                                     const std::string &library, const std::string &ptx);
 
-/// What a thread computes, by its numbers: the contents of kTraceVariable after a run of a launch,
-/// by its index.
+/// What a thread computes, by its numbers: the buffer of kTraceVariable after a run of a launch, by
+/// its index.
 struct TraceOf {
   size_t launch = 0;
   uint32_t cta = 0, thread = 0;
   Given given = Given::Open; // what the reference takes from another run
+  /// The launch is known to fail: the buffer lies in `file`, which keeps what was written down even
+  /// if the process is ended.
+  bool isFailing = false;
+  std::string file = "";
 };
 llvm::Expected<std::vector<uint8_t>> trace(const Capsule &capsule, const TraceOf &of,
                                            const std::string &library, const std::string &ptx);

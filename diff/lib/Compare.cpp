@@ -169,6 +169,27 @@ std::optional<uint64_t> ulpsBetween(Type type, uint64_t a, uint64_t b) {
   return p > q ? uint64_t(p) - uint64_t(q) : uint64_t(q) - uint64_t(p);
 }
 
+std::string nameOf(Party party) {
+  switch (party) {
+  case Party::Unknown:
+    return "unknown";
+  case Party::Target:
+    return "target";
+  case Party::Recorded:
+    return "recorded";
+  case Party::Reference:
+    return "reference";
+  case Party::Program:
+    return "program";
+  }
+  return "";
+}
+
+double valueOf(Type type, uint64_t bits) {
+  const fltSemantics *semantics = semanticsOf(type);
+  return semantics ? doubleOf(numberOf(*semantics, bits)) : NAN;
+}
+
 double distanceBetween(Type type, uint64_t a, uint64_t b) {
   if (a == b || areNans(type, a, b))
     return 0;

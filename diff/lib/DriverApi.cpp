@@ -49,6 +49,8 @@ Expected<DriverApi> DriverApi::open(const std::string &path) {
   FIND(cuMemSetAccess)
   api.hasVirtualMemory = missing.empty();
   missing.clear();
+  FIND(cuMemHostRegister_v2)
+  FIND(cuMemHostGetDevicePointer_v2)
   FIND(cuFuncGetParamInfo)
   missing.clear();
   FIND(cuTensorMapEncodeTiled)

@@ -101,6 +101,9 @@ struct DriverApi {
   int (*cuMemMap)(uint64_t, size_t, size_t, uint64_t, unsigned long long);
   int (*cuMemUnmap)(uint64_t, size_t);
   int (*cuMemSetAccess)(uint64_t, size_t, const DriverAccess *, size_t);
+  /// Memory of the host that kernels can reach; null: the driver lacks it.
+  int (*cuMemHostRegister_v2)(void *, size_t, unsigned);
+  int (*cuMemHostGetDevicePointer_v2)(uint64_t *, void *, unsigned);
   /// Since CUDA 12.4; null: the driver is older.
   int (*cuFuncGetParamInfo)(void *, size_t, size_t *, size_t *);
   /// Tensor maps; a driver may lack them.

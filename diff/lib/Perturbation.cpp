@@ -9,6 +9,7 @@
 // the place of |%f2|. It is read before the instruction, which may write to the register that it is
 // in.
 #include "diff/Perturbation.h"
+#include "diff/lib/Bounds.h"
 #include "diff/lib/Inexact.h"
 #include "diff/lib/TextOfPtx.h"
 #include "diff/lib/TextureSites.h"
@@ -33,66 +34,6 @@ Noise Noise::ofRun(unsigned index) {
 
 namespace {
 
-enum class Magnitude : uint8_t {
-  Result,       // the bound is relative
-  ResultOrOne,  // relative above 1, absolute below
-  OneOrOperand, // absolute, and grows with the operand: ranges are reduced
-  Products,     // |C| + sum |A B|
-  Filter        // of the texels, with the bound of their texture
-};
-
-/// What the PTX ISA says of an operation, for its smallest format.
-struct Bound {
-  Op op;
-  int exponent; // of the bound, a power of two: of f32, or of f64 if that is all that it has
-  Magnitude magnitude;
-};
-// PTX ISA: floating-point-instructions-ex2 and the others. Matrices: (K + 2) 2^-23, as sums may be
-// cut and in any order (docs/numerics.md, "Products of matrices").
-constexpr Bound kBounds[] = {
-    {Op::FDiv, -22, Magnitude::Result},       {Op::FRcp, -23, Magnitude::Result},
-    {Op::FSqrt, -23, Magnitude::Result},      {Op::FRsqrt, -22, Magnitude::Result},
-    {Op::FEx2, -22, Magnitude::Result},       {Op::FLg2, -22, Magnitude::ResultOrOne},
-    {Op::FTanh, -11, Magnitude::Result},      {Op::FSin, -20, Magnitude::OneOrOperand},
-    {Op::FCos, -20, Magnitude::OneOrOperand}, {Op::Mma, -18, Magnitude::Products},
-    {Op::MmaSp, -17, Magnitude::Products},    {Op::WmmaMma, -18, Magnitude::Products},
-    {Op::Tex, 0, Magnitude::Filter},
-};
-
-const Bound *boundOf(const ptx::Instruction &instruction) {
-  for (const Bound &bound : kBounds)
-    if (bound.op == instruction.op())
-      return &bound;
-  return nullptr;
-}
-
-/// Of numbers that are narrower than f32 the last place is what a bound is about.
-int exponentOf(const Bound &bound, Type type, bool isFlushing) {
-  switch (type) {
-  case Type::F16:
-  case Type::F16x2:
-    return std::max(bound.exponent, -10);
-  case Type::BF16:
-  case Type::BF16x2:
-    return std::max(bound.exponent, -7);
-  case Type::F64: // the last places, but for rcp.approx.ftz and rsqrt.approx.ftz
-    return isFlushing ? -20 : -51;
-  default:
-    return bound.exponent;
-  }
-}
-
-/// The type of the numbers that an instruction's result has: a register may have two of 16 bits.
-Type resultType(const ptx::Spelling &spelling) {
-  const Type type = spelling.type(0), inRegister = spelling.operandType(0);
-  const bool isPair = ptx::sizeInBits(inRegister) == 32;
-  if (type == Type::F16 && isPair)
-    return Type::F16x2;
-  if (type == Type::BF16 && isPair)
-    return Type::BF16x2;
-  return type;
-}
-
 class SiteWriter {
 public:
   /// `statement`: its text.
@@ -108,22 +49,21 @@ public:
     const Type known[] = {Type::F32, Type::F64, Type::F16, Type::BF16, Type::F16x2, Type::BF16x2};
     if (bound.magnitude == Magnitude::Filter)
       return isKnownFilter();
-    return is_contained(known, type) && (!isProduct() || hasKnownFactors());
+    return is_contained(known, type) && (!isProduct() || !magnitudes().empty());
   }
   std::string before() const;
   std::string behind() const;
 
 private:
   using Registers = SmallVector<std::string, 8>;
-  Registers registersOf(const Operand &operand) const;
+  Registers registersOf(const Operand &operand) const {
+    return capsule::registersOf(function, operand);
+  }
   Registers results() const { return registersOf(instruction.operands[0]); }
   bool isProduct() const { return bound.magnitude == Magnitude::Products; }
-  bool hasKnownFactors() const;
+  std::string magnitudes() const { return productMagnitudes(function, instruction); }
   bool isKnownFilter() const;
   void filterMagnitudes(raw_ostream &os) const;
-  /// All bits but the signs of what a register of A or B has.
-  uint32_t factorMask() const;
-  void multiplyMagnitudes(raw_ostream &os) const;
   void hash(raw_ostream &os, StringRef bits) const;
   void moveSingle(raw_ostream &os, StringRef result, StringRef magnitude) const;
   void moveDouble(raw_ostream &os, StringRef result) const;
@@ -142,74 +82,6 @@ private:
   const Type type;
   std::string guard;
 };
-
-SiteWriter::Registers SiteWriter::registersOf(const Operand &operand) const {
-  Registers names;
-  if (operand.kind == Operand::Kind::Register)
-    names.push_back(function.registerName(operand.reg));
-  for (const Operand &element : operand.elements())
-    names.push_back(element.kind == Operand::Kind::Register ? function.registerName(element.reg)
-                                                            : "");
-  return names;
-}
-
-// wmma with factors of f16 says the types of D and C alone.
-uint32_t SiteWriter::factorMask() const {
-  const ptx::Spelling &spelling = *instruction.spelling;
-  switch (spelling.type(2) == Type::None ? Type::F16 : spelling.type(1)) {
-  case Type::F16:
-  case Type::BF16:
-    return 0x7fff7fff;
-  case Type::TF32:
-    return 0x7fffffff;
-  case Type::E4M3:
-  case Type::E5M2:
-    return 0x7f7f7f7f;
-  default:
-    return 0;
-  }
-}
-
-bool SiteWriter::hasKnownFactors() const {
-  if (!guard.empty() || !factorMask() || instruction.operands.size() < 4)
-    return false;
-  for (unsigned i = 0; i < 4; ++i)
-    if (is_contained(registersOf(instruction.operands[i]), ""))
-      return false;
-  return true;
-}
-
-/// %rubia_m: |C| + sum |A B|, in registers like those of D.
-void SiteWriter::multiplyMagnitudes(raw_ostream &os) const {
-  const bool isSingleC =
-      instruction.spelling->type(3) == Type::F32 ||
-      (instruction.spelling->type(2) == Type::None && instruction.spelling->type(1) == Type::F32);
-  std::string lists;
-  raw_string_ostream list(lists);
-  list << "{";
-  for (size_t i = 0; i < results().size(); ++i)
-    list << (i ? ", " : "") << "%rubia_m" << i;
-  list << "}";
-  os << ".reg .b32 %rubia_m<" << results().size() << ">; ";
-  for (unsigned operand = 1; operand < 4; ++operand) {
-    const Registers names = registersOf(instruction.operands[operand]);
-    const std::string copy = formatv("%rubia_x{0}_", operand);
-    const uint32_t mask = operand < 3 ? factorMask() : isSingleC ? 0x7fffffff : 0x7fff7fff;
-    os << ".reg .b32 " << copy << "<" << names.size() << ">; ";
-    list << ", {";
-    for (size_t i = 0; i < names.size(); ++i) {
-      os << "and.b32 " << copy << i << ", " << names[i] << ", " << mask << "; ";
-      list << (i ? ", " : "") << copy << i;
-    }
-    list << "}";
-  }
-  for (const Operand &more : instruction.operands.drop_front(4)) // the metadata of mma.sp
-    if (more.kind == Operand::Kind::Register)
-      list << ", " << function.registerName(more.reg);
-    else
-      list << ", " << more.bits;
-  os << instruction.spelling->text << " " << lists << "; ";
-}
 
 /// Gradients have a bound of the level of detail, which says nothing of the result.
 bool SiteWriter::isKnownFilter() const {
@@ -253,7 +125,7 @@ std::string SiteWriter::before() const {
                      ".reg .f64 %rubia_w<2>; ";
   raw_string_ostream os(code);
   if (isProduct())
-    multiplyMagnitudes(os);
+    os << magnitudes();
   if (bound.magnitude == Magnitude::Filter)
     filterMagnitudes(os);
   if (bound.magnitude == Magnitude::OneOrOperand) {

@@ -11,7 +11,9 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
+#include <fcntl.h>
 #include <map>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace llvm;
@@ -49,6 +51,8 @@ public:
   Expected<std::vector<uint8_t>> trace(const Launch &launch, const TraceOf &of);
 
 private:
+  struct TraceMemory;
+  Expected<TraceMemory> traceMemory(const TraceOf &of, ArrayRef<uint8_t> bytes);
   struct Place { // where a region is now
     uint64_t address = 0, allocation = 0;
     std::vector<uint8_t> bytes; // before, at their captured addresses
@@ -152,16 +156,16 @@ Expected<Refusal> Replayer::load(const Launch &launch, void *&function) {
 /// The PTX with all that is put into it.
 Expected<Refusal> Replayer::loadInstrumented(const Launch &launch, std::string ptx,
                                              LoadedModule &loaded) {
-  if (loaded.stores.areHandlesInMemory)
-    if (Error error = translateHandles(ptx, launch.kernel).moveInto(ptx))
-      return Refusal{-1, toString(std::move(error))};
-  if (instrument) {
+  if (instrument) { // before handles are translated: the reference has the same code then
     Expected<InstrumentedPtx> changed = instrument(ptx, launch.kernel);
     if (!changed)
       return changed.takeError();
     instrumented = std::move(*changed);
-    return loadText(instrumented.text.c_str(), loaded.handle);
+    ptx = instrumented.text;
   }
+  if (loaded.stores.areHandlesInMemory)
+    if (Error error = translateHandles(ptx, launch.kernel).moveInto(ptx))
+      return Refusal{-1, toString(std::move(error))};
   if (noise) {
     Expected<PerturbedPtx> perturbed = perturb(ptx, launch.kernel, launch.isFiltered());
     if (!perturbed)
@@ -521,11 +525,17 @@ Error Replayer::runInstrumented(const Launch &launch, const LocateRequest &reque
   return status ? problem(refused(status, "it failed on the device")) : Error::success();
 }
 
-Expected<std::vector<Writer>> Replayer::locate(const Launch &launch, const LocateRequest &request) {
+std::vector<uint8_t> watchRequest(const LocateRequest &request, uint64_t region) {
   std::vector<uint8_t> watch(kWatchBytes);
+  support::endian::write64le(watch.data(), (request.sharedOf ? 0 : region) + request.offset);
+  support::endian::write32le(watch.data() + 12, request.sharedOf ? *request.sharedOf + 1 : 0);
+  return watch;
+}
+
+Expected<std::vector<Writer>> Replayer::locate(const Launch &launch, const LocateRequest &request) {
+  std::vector<uint8_t> watch;
   const auto begin = [&](uint64_t variable, uint64_t region) {
-    support::endian::write64le(watch.data(), (request.sharedOf ? 0 : region) + request.offset);
-    support::endian::write32le(watch.data() + 12, request.sharedOf ? *request.sharedOf + 1 : 0);
+    watch = watchRequest(request, region);
     return api.cuMemcpyHtoD_v2(variable, watch.data(), watch.size());
   };
   const auto end = [&](uint64_t variable) {
@@ -566,19 +576,64 @@ Expected<WriterMap> Replayer::locateAll(const Launch &launch, const LocateReques
   return map;
 }
 
+/// Memory for the buffer of a trace.
+struct Replayer::TraceMemory {
+  uint64_t address = 0;
+  uint8_t *mapped = nullptr; // of a file; null: it lies on the device
+};
+
+Expected<Replayer::TraceMemory> Replayer::traceMemory(const TraceOf &of, ArrayRef<uint8_t> bytes) {
+  const auto problem = [&](int status) {
+    return createStringError("no memory for the trace: " + api.nameOf(status));
+  };
+  TraceMemory memory;
+  if (!of.isFailing) {
+    int status = api.cuMemAlloc_v2(&memory.address, bytes.size());
+    if (!status)
+      status = api.cuMemcpyHtoD_v2(memory.address, bytes.data(), bytes.size());
+    return status ? Expected<TraceMemory>(problem(status)) : memory;
+  }
+  if (!api.cuMemHostRegister_v2 || !api.cuMemHostGetDevicePointer_v2)
+    return createStringError("the driver has no memory that outlives a launch that fails");
+  const int file = open(of.file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0 || ftruncate(file, off_t(bytes.size())))
+    return createStringError(errnoAsErrorCode(), of.file);
+  void *place = mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (place == MAP_FAILED)
+    return createStringError(errnoAsErrorCode(), of.file);
+  memory.mapped = static_cast<uint8_t *>(place);
+  copy(bytes, memory.mapped);
+  constexpr unsigned kDeviceMap = 2;
+  int status = api.cuMemHostRegister_v2(place, bytes.size(), kDeviceMap);
+  if (!status)
+    status = api.cuMemHostGetDevicePointer_v2(&memory.address, place, 0);
+  return status ? Expected<TraceMemory>(problem(status)) : memory;
+}
+
 Expected<std::vector<uint8_t>> Replayer::trace(const Launch &launch, const TraceOf &of) {
-  std::vector<uint8_t> bytes = traceRequest(of.cta, of.thread);
-  const auto begin = [&](uint64_t variable, uint64_t) {
-    return api.cuMemcpyHtoD_v2(variable, bytes.data(), bytes.size());
-  };
-  const auto end = [&](uint64_t variable) {
-    return api.cuMemcpyDtoH_v2(bytes.data(), variable, bytes.size());
-  };
   if (launch.memory.empty())
     return createStringError("it has no memory");
-  if (Error error = runInstrumented(launch, {of.launch, 0, 0}, begin, end, kTraceVariable))
-    return std::move(error);
-  return bytes;
+  std::vector<uint8_t> bytes = traceRequest(of.cta, of.thread);
+  if (of.isFailing)
+    markUnwritten(bytes);
+  Expected<TraceMemory> memory = traceMemory(of, bytes);
+  if (!memory)
+    return memory.takeError();
+  const auto begin = [&](uint64_t variable, uint64_t) {
+    return api.cuMemcpyHtoD_v2(variable, &memory->address, sizeof(memory->address));
+  };
+  const auto end = [&](uint64_t) {
+    return memory->mapped ? 0 : api.cuMemcpyDtoH_v2(bytes.data(), memory->address, bytes.size());
+  };
+  Error error = runInstrumented(launch, {of.launch, 0, 0}, begin, end, kTraceVariable);
+  if (!memory->mapped)
+    return error ? Expected<std::vector<uint8_t>>(std::move(error)) : bytes;
+  if (error) {
+    consumeError(std::move(error)); // as was known
+    support::endian::write32le(memory->mapped + kTraceFailed, 1);
+  }
+  return std::vector<uint8_t>(memory->mapped, memory->mapped + bytes.size());
 }
 
 static Expected<InstrumentedPtx> instrumentResults(StringRef ptx, StringRef kernel) {

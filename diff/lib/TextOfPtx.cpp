@@ -84,8 +84,10 @@ void PtxEditor::copyTo(size_t place) {
 }
 
 void PtxEditor::declare(StringRef declaration) {
-  copyTo(text.find('\n', text.find(".address_size")));
-  out += "\n" + declaration.str() + "\n";
+  // In the same line, so that lines keep their numbers.
+  const size_t directive = text.find(".address_size");
+  copyTo(text.find_first_not_of("0123456789", text.find_first_of("0123456789", directive)));
+  out += " " + declaration.str();
 }
 
 void PtxEditor::atEntry(const ptx::Function &function, StringRef code) {

@@ -3,21 +3,21 @@
 //
 //   mov.pred %rubia_g, p;
 //   @p add.s32 %r3, %r1, %r2;
-//   if it is the thread that is asked for, and %rubia_g: an entry is appended
+//   if it is the thread that is asked for: an entry is appended, with %rubia_g
 //
 // A function finds out once which thread it is. Others jump over what appends.
 //
-// A load appends where it loads before that.
+// In front of what accesses memory an entry has the address, so that a launch that fails there
+// tells. Behind a store the same thread loads from there, which shows what the store left.
 #include "diff/Trace.h"
+#include "diff/lib/Bounds.h"
 #include "diff/lib/Inexact.h"
 #include "diff/lib/TextOfPtx.h"
+#include "diff/lib/TextureSites.h"
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/raw_ostream.h"
-#include <set>
 
 using namespace llvm;
 using rubia::ptx::Op;
@@ -62,24 +62,38 @@ bool readsOwn(const ptx::Instruction &instruction) {
   });
 }
 
+/// What all sites of an instruction have.
 TraceSite siteOf(const PtxEditor &editor, const ptx::Function &function,
-                 const ptx::Instruction &instruction, const Operand &result) {
-  const ptx::Spelling &spelling = *instruction.spelling;
-  const Op op = instruction.op();
+                 const ptx::Instruction &instruction, TraceSite::Kind kind, size_t firstSource) {
   TraceSite site;
+  site.kind = kind;
   site.place = {editor.lineOf(instruction), editor.statement(instruction).str(),
                 sourceOf(editor.module(), instruction)};
   site.function = function.name.str();
-  site.result = function.registerName(result.reg);
-  site.type = function.registers[result.reg].type;
-  for (const Operand &operand : drop_begin(instruction.operands))
+  site.space = instruction.spelling->space();
+  site.isAtomic = is_contained({Op::Atom, Op::Red}, instruction.op());
+  for (const Operand &operand : instruction.operands.drop_front(firstSource))
     forEachRegister(operand, [&](const Operand &source) {
       std::string name = function.registerName(source.reg);
       if (!is_contained(site.sources, name))
         site.sources.push_back(std::move(name));
     });
+  return site;
+}
+
+TraceSite resultSite(const PtxEditor &editor, const ptx::Function &function,
+                     const ptx::Instruction &instruction, const Operand &result) {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  const Op op = instruction.op();
+  TraceSite site = siteOf(editor, function, instruction, TraceSite::Kind::Result, 1);
+  site.result = function.registerName(result.reg);
+  site.type = function.registers[result.reg].type;
   site.isOpen =
       isInexact(instruction) || isOfOrder(spelling) || mayFilter(spelling) || readsOwn(instruction);
+  if (isInexact(instruction))
+    site.bound = resultBoundOf(function, instruction);
+  else if (mayFilter(spelling) && spelling.type(0) == Type::F32)
+    site.bound = filterBoundOf(spelling);
   const auto isPlace = [](const Operand &operand) {
     return operand.kind == Operand::Kind::Variable || operand.kind == Operand::Kind::Function;
   };
@@ -87,64 +101,125 @@ TraceSite siteOf(const PtxEditor &editor, const ptx::Function &function,
       op == Op::Cvta || (op == Op::Mov && any_of(instruction.operands, isPlace)) ||
       (op == Op::Ld && spelling.space() == StateSpace::Param && ptx::sizeInBits(site.type) == 64);
   site.isLoad = op == Op::Ld && spelling.space() != StateSpace::Param;
-  site.space = spelling.space();
+  if (const ArrayRef<Operand> elements = instruction.operands[0].elements(); !elements.empty())
+    site.offset = unsigned(&result - elements.data()) * ptx::sizeInBits(spelling.type()) / 8;
   return site;
 }
 
-/// Where a load loads; its address may be the register that it writes.
-constexpr const char *kPlace = "%rubia_l";
+constexpr const char *kPlace = "%rubia_l", *kStored = "%rubia_v";
 
-TraceSite placeOf(const TraceSite &load) {
-  TraceSite site;
-  site.place = load.place;
-  site.function = load.function;
-  site.result = kPlace;
-  site.type = Type::B64;
-  site.isPlace = true;
-  return site;
+/// What it accesses of memory, if that can be written down; null: nothing.
+const Operand *accessOf(const ptx::Instruction &instruction) {
+  constexpr Op kAccesses[] = {Op::Ld, Op::St, Op::Atom, Op::Red};
+  constexpr StateSpace kSpaces[] = {StateSpace::Global, StateSpace::Shared, StateSpace::Local,
+                                    StateSpace::Const, StateSpace::None};
+  const bool isKnown = is_contained(kAccesses, instruction.op()) &&
+                       is_contained(kSpaces, instruction.spelling->space());
+  return isKnown ? addressIn(instruction) : nullptr;
+}
+
+/// Others may change at once what those that are not weak store; other CTAs' memory is not read.
+bool isReadAgain(const ptx::Instruction &instruction) {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  constexpr ptx::Mod kStrong[] = {ptx::Mod::Volatile, ptx::Mod::Relaxed, ptx::Mod::Release,
+                                  ptx::Mod::Mmio};
+  return instruction.op() == Op::St && accessOf(instruction) &&
+         ptx::sizeInBits(spelling.type()) <= 64 && !spelling.text.contains("::cluster") &&
+         none_of(kStrong, [&](ptx::Mod mod) { return spelling.has(mod); });
+}
+
+StringRef spaceOf(const TraceSite &site) {
+  switch (site.space) {
+  case StateSpace::Global:
+    return ".global";
+  case StateSpace::Shared:
+    return ".shared";
+  case StateSpace::Local:
+    return ".local";
+  default:
+    return "";
+  }
+}
+
+/// Jumps and ends of threads that are not for all.
+bool isBranch(const ptx::Instruction &instruction) {
+  constexpr Op kGuarded[] = {Op::Bra, Op::Ret, Op::Exit};
+  return is_contained(kGuarded, instruction.op()) && instruction.guard.reg != ptx::kNone;
 }
 
 /// "b32"; a predicate is a word.
 unsigned bitsOf(Type type) { return type == Type::Pred ? 32 : ptx::sizeInBits(type); }
 
 bool isTaken(const TraceSite &site, Given given) {
-  return (site.isOpen && given != Given::Nothing) || (site.isLoad && given == Given::Loads);
+  return site.kind == TraceSite::Kind::Result &&
+         ((site.isOpen && given != Given::Nothing) || (site.isLoad && given == Given::Loads));
 }
 
-/// Code behind an instruction with such results, from a number of a site on.
-std::string recordCode(ArrayRef<TraceSite> sites, size_t first, bool isGuarded, Given given) {
-  std::string code = " { .reg .b64 %rubia_a<3>; .reg .b32 %rubia_r<6>; .reg .pred %rubia_p<2>; ";
-  raw_string_ostream os(code);
-  os << (isGuarded ? "and.pred %rubia_p0, %rubia_me, %rubia_g; "
-                   : "mov.pred %rubia_p0, %rubia_me; ")
-     << "@!%rubia_p0 bra $rubia_" << first << "; mov.u64 %rubia_a0, " << kTraceVariable
-     << "; ld.global.u32 %rubia_r4, [%rubia_a0+8]; add.u32 %rubia_r0, %rubia_r4, " << sites.size()
-     << "; @%rubia_p0 st.global.u32 [%rubia_a0+8], %rubia_r0; "
-     << "setp.lt.and.u32 %rubia_p0, %rubia_r4, " << kTraceMost << ", %rubia_p0; "
-     << "mul.wide.u32 %rubia_a1, %rubia_r4, " << kTraceEntryBytes << "; ";
-  if (given != Given::Nothing)
-    os << "mov.u64 %rubia_a2, " << kGivenVariable << "; add.s64 %rubia_a2, %rubia_a2, %rubia_a1; ";
-  os << "add.s64 %rubia_a1, %rubia_a1, %rubia_a0; ";
-  for (auto [i, site] : enumerate(sites)) {
-    const size_t entry = kTraceEntries + i * kTraceEntryBytes;
-    const unsigned bits = bitsOf(site.type);
-    os << "mov.u32 %rubia_r0, " << first + i << "; @%rubia_p0 st.global.u32 [%rubia_a1+" << entry
-       << "], %rubia_r0; ";
-    if (site.type == Type::Pred)
-      os << "selp.u32 %rubia_r0, 1, 0, " << site.result << "; ";
-    os << "@%rubia_p0 st.global.b" << bits << " [%rubia_a1+" << entry + 8 << "], "
-       << (site.type == Type::Pred ? "%rubia_r0" : site.result) << "; ";
-    if (!isTaken(site, given))
-      continue;
-    if (site.type != Type::Pred) {
-      os << "@%rubia_p0 ld.global.b" << bits << " " << site.result << ", [%rubia_a2+" << entry + 8
-         << "]; ";
-      continue;
-    }
-    os << "@%rubia_p0 ld.global.u32 %rubia_r0, [%rubia_a2+" << entry + 8
-       << "]; @%rubia_p0 setp.ne.u32 " << site.result << ", %rubia_r0, 0; ";
+class SiteCode {
+public:
+  SiteCode(TracedPtx &out, Given given) : out(out), given(given) {}
+  /// Code that appends an entry for each site. `guard`: of the instruction, as it is written;
+  /// empty: none. `prelude`: what is computed before, in that thread alone.
+  std::string append(std::vector<TraceSite> sites, StringRef guard, StringRef prelude = "");
+
+private:
+  void appendOne(raw_ostream &os, const TraceSite &site, size_t number, size_t entry) const;
+
+  TracedPtx &out;
+  const Given given;
+};
+
+void SiteCode::appendOne(raw_ostream &os, const TraceSite &site, size_t number,
+                         size_t entry) const {
+  const unsigned bits = bitsOf(site.type);
+  os << "mov.u32 %rubia_r0, " << number << "; @%rubia_p0 st.global.v2.u32 [%rubia_a1+" << entry
+     << "], {%rubia_r0, %rubia_r5}; ";
+  StringRef value = site.result;
+  if (site.kind == TraceSite::Kind::Memory) {
+    value = kStored;
+    os << "mov.b64 " << kStored << ", 0; @%rubia_p1 ld" << spaceOf(site) << ".u" << bits << " "
+       << kStored << ", [" << kPlace << "+" << site.offset
+       << "]; @%rubia_p0 st.global.b64 [%rubia_a1+" << entry + 8 << "], " << kStored << "; ";
+    return;
   }
+  if (site.type == Type::Pred) {
+    os << "selp.u32 %rubia_r0, 1, 0, " << site.result << "; ";
+    value = "%rubia_r0";
+  }
+  os << "@%rubia_p0 st.global.b" << bits << " [%rubia_a1+" << entry + 8 << "], " << value << "; ";
+  if (!isTaken(site, given))
+    return;
+  if (site.type != Type::Pred)
+    os << "@%rubia_p1 ld.global.b" << bits << " " << site.result << ", [%rubia_a2+" << entry + 8
+       << "]; ";
+  else
+    os << "@%rubia_p1 ld.global.u32 %rubia_r0, [%rubia_a2+" << entry + 8
+       << "]; @%rubia_p1 setp.ne.u32 " << site.result << ", %rubia_r0, 0; ";
+}
+
+std::string SiteCode::append(std::vector<TraceSite> sites, StringRef guard, StringRef prelude) {
+  std::string code = " { .reg .b64 %rubia_a<3>, %rubia_l, %rubia_v; .reg .b32 %rubia_r<6>; .reg "
+                     ".pred %rubia_p<2>; ";
+  raw_string_ostream os(code);
+  const size_t first = out.sites.size();
+  os << "@!%rubia_me bra $rubia_" << first << "; " << prelude << "mov.u64 %rubia_a0, "
+     << kTraceVariable << "; ld.global.u64 %rubia_a0, [%rubia_a0]; "
+     << "ld.global.u32 %rubia_r4, [%rubia_a0+8]; add.u32 %rubia_r0, %rubia_r4, " << sites.size()
+     << "; st.global.u32 [%rubia_a0+8], %rubia_r0; setp.lt.u32 %rubia_p0, %rubia_r4, " << kTraceMost
+     << "; mul.wide.u32 %rubia_a1, %rubia_r4, " << kTraceEntryBytes << "; ";
+  if (given != Given::Nothing)
+    os << "mov.u64 %rubia_a2, " << kGivenVariable
+       << "; ld.global.u64 %rubia_a2, [%rubia_a2]; add.s64 %rubia_a2, %rubia_a2, %rubia_a1; ";
+  os << "add.s64 %rubia_a1, %rubia_a1, %rubia_a0; ";
+  if (guard.empty())
+    os << "mov.u32 %rubia_r5, 1; mov.pred %rubia_p1, %rubia_p0; ";
+  else
+    os << "setp.lt.and.u32 %rubia_p1, %rubia_r4, " << kTraceMost << ", " << guard
+       << "; selp.u32 %rubia_r5, 1, 0, %rubia_p1; ";
+  for (auto [i, site] : enumerate(sites))
+    appendOne(os, site, first + i, kTraceEntries + i * kTraceEntryBytes);
   os << "$rubia_" << first << ": } ";
+  append_range(out.sites, std::move(sites));
   return code;
 }
 
@@ -155,10 +230,108 @@ std::string entryCode() {
   takeNumber(os, "%ctaid", "%nctaid", 0);
   takeNumber(os, "%tid", "%ntid", 1);
   os << "mov.u64 %rubia_a, " << kTraceVariable
-     << "; ld.global.v2.u32 {%rubia_r2, %rubia_r3}, [%rubia_a]; "
+     << "; ld.global.u64 %rubia_a, [%rubia_a]; ld.global.v2.u32 {%rubia_r2, %rubia_r3}, "
+        "[%rubia_a]; "
      << "setp.eq.u32 %rubia_me, %rubia_r0, %rubia_r2; "
      << "setp.eq.and.u32 %rubia_me, %rubia_r1, %rubia_r3, %rubia_me; } ";
   return code;
+}
+
+/// Puts code around one instruction.
+class Watch {
+public:
+  Watch(PtxEditor &editor, const ptx::Function &function, const ptx::Instruction &instruction,
+        SiteCode &code)
+      : editor(editor), function(function), instruction(instruction), code(code) {
+    if (const Operand *operand = accessOf(instruction)) {
+      raw_string_ostream os(address);
+      takeAddress(os, kPlace, function, *operand);
+    }
+  }
+  void write();
+
+private:
+  TraceSite siteOfKind(TraceSite::Kind kind, StringRef result, Type type) const {
+    TraceSite site = siteOf(editor, function, instruction, kind, 0);
+    site.result = result;
+    site.type = type;
+    return site;
+  }
+  std::string before();
+  std::string behind();
+  std::vector<TraceSite> memorySites() const;
+
+  PtxEditor &editor;
+  const ptx::Function &function;
+  const ptx::Instruction &instruction;
+  SiteCode &code;
+  std::string address, magnitudes; // code for these
+};
+
+std::vector<TraceSite> Watch::memorySites() const {
+  const Type type = instruction.spelling->type();
+  constexpr unsigned kByte = 8;
+  const unsigned bits = ptx::sizeInBits(type);
+  std::vector<TraceSite> sites;
+  for (unsigned i = 0; i < std::max(1u, instruction.spelling->vectorWidth()); ++i) {
+    sites.push_back(siteOfKind(TraceSite::Kind::Memory, "memory", type));
+    sites.back().offset = i * bits / kByte;
+  }
+  return sites;
+}
+
+std::string Watch::before() {
+  const std::string guard = guardOf(function, instruction);
+  if (isBranch(instruction)) {
+    const StringRef predicate = StringRef(guard).trim('!');
+    return code.append({siteOfKind(TraceSite::Kind::Branch, predicate, Type::Pred)}, "");
+  }
+  std::string text;
+  if (instruction.op() == Op::BrxIdx && !instruction.operands.empty() &&
+      instruction.operands[0].kind == Operand::Kind::Register)
+    text += code.append({siteOfKind(TraceSite::Kind::Branch,
+                                    function.registerName(instruction.operands[0].reg), Type::U32)},
+                        guard);
+  if (!address.empty())
+    text += code.append({siteOfKind(TraceSite::Kind::Place, kPlace, Type::B64)}, guard, address);
+  const std::optional<ResultBound> bound = resultBoundOf(function, instruction);
+  if (!bound || bound->magnitude != Magnitude::Products)
+    return text;
+  magnitudes = productMagnitudes(function, instruction);
+  if (magnitudes.empty())
+    return text;
+  std::vector<TraceSite> sites;
+  for (size_t i = 0; i < registersOf(function, instruction.operands[0]).size(); ++i)
+    sites.push_back(
+        siteOfKind(TraceSite::Kind::Magnitude, "%rubia_m" + std::to_string(i), Type::B32));
+  return text + "{ " + magnitudes + code.append(std::move(sites), "") + "} ";
+}
+
+std::string Watch::behind() {
+  const StringRef guard = instruction.guard.reg != ptx::kNone ? "%rubia_g" : "";
+  if (isReadAgain(instruction))
+    return code.append(memorySites(), guard, address);
+  std::vector<TraceSite> sites;
+  for (const Operand *result : resultsOf(function, instruction))
+    sites.push_back(resultSite(editor, function, instruction, *result));
+  return sites.empty() ? "" : code.append(std::move(sites), guard);
+}
+
+void Watch::write() {
+  std::string text = before();
+  const std::string follows = behind();
+  const bool isGuarded = !follows.empty() && instruction.guard.reg != ptx::kNone;
+  if (isGuarded) // the instruction may write to its own guard
+    text += (" { .reg .pred %rubia_g; " + Twine(instruction.guard.negated ? "not" : "mov") +
+             ".pred %rubia_g, " + function.registerName(instruction.guard.reg) + "; ")
+                .str();
+  if (!text.empty())
+    editor.before(instruction, text);
+  if (follows.empty())
+    return;
+  if (text.empty())
+    editor.before(instruction, "");
+  editor.behind(instruction, follows + (isGuarded ? "} " : ""));
 }
 
 } // namespace
@@ -170,44 +343,15 @@ Expected<TracedPtx> instrumentTrace(StringRef ptx, StringRef kernel, Given given
   TracedPtx out;
   for (const char *variable : {kTraceVariable, kGivenVariable})
     if (given != Given::Nothing || variable == kTraceVariable)
-      editor->declare(
-          (".visible .global .align 16 .b8 " + Twine(variable) + "[" + Twine(kTraceBytes) + "];")
-              .str());
+      editor->declare((".visible .global .align 8 .b8 " + Twine(variable) + "[8];").str());
+  SiteCode code(out, given);
   for (const ptx::Function *function : editor->functions()) {
     editor->atEntry(*function, entryCode());
     for (const ptx::Instruction &instruction : function->body) {
-      const std::vector<const Operand *> results = resultsOf(*function, instruction);
-      if (results.empty())
-        continue;
-      const size_t first = out.sites.size();
-      const ArrayRef<Operand> elements = instruction.operands[0].elements();
-      for (const Operand *result : results) {
-        TraceSite site = siteOf(*editor, *function, instruction, *result);
-        if (site.isLoad && result == results.front())
-          out.sites.push_back(placeOf(site));
-        if (!elements.empty())
-          site.offset = unsigned(result - elements.data()) *
-                        ptx::sizeInBits(instruction.spelling->type()) / 8;
-        out.sites.push_back(std::move(site));
-      }
-      const bool isLoad = out.sites[first].isPlace;
-      std::string code;
-      if (isLoad) {
-        code = (" { .reg .b64 " + Twine(kPlace) + "; ").str();
-        raw_string_ostream os(code);
-        takeAddress(os, kPlace, *function, *addressIn(instruction));
-      }
-      const bool isGuarded = instruction.guard.reg != ptx::kNone;
-      if (isGuarded) // the instruction may write to its own guard
-        editor->before(instruction, code + " { .reg .pred %rubia_g; " +
-                                        (instruction.guard.negated ? "not" : "mov") +
-                                        ".pred %rubia_g, " +
-                                        function->registerName(instruction.guard.reg) + "; ");
-      else
-        editor->before(instruction, code);
-      editor->behind(instruction,
-                     recordCode(ArrayRef(out.sites).drop_front(first), first, isGuarded, given) +
-                         (isGuarded ? "} " : "") + (isLoad ? "} " : ""));
+      if (addressIn(instruction) || namesTexture(instruction.op()))
+        out.accesses.push_back({editor->lineOf(instruction), editor->statement(instruction).str(),
+                                sourceOf(editor->module(), instruction)});
+      Watch(*editor, *function, instruction, code).write();
     }
   }
   out.text = editor->finish();
@@ -221,103 +365,9 @@ std::vector<uint8_t> traceRequest(uint32_t cta, uint32_t thread) {
   return bytes;
 }
 
-namespace {
-
-struct Entry {
-  uint32_t site;
-  uint64_t bits;
-};
-Entry entryAt(ArrayRef<uint8_t> trace, size_t index) {
-  const uint8_t *at = trace.data() + kTraceEntries + index * kTraceEntryBytes;
-  return {support::endian::read32le(at), support::endian::read64le(at + 8)};
-}
-
-bool isNan(Type type, uint64_t bits) {
-  const unsigned width = ptx::sizeInBits(type);
-  if (width == 64)
-    return (bits & ~(uint64_t(1) << 63)) > 0x7ff0000000000000;
-  return width == 32 && (bits & 0x7fffffff) > 0x7f800000;
-}
-
-/// What led to entry `index`, backwards.
-std::vector<TraceDifference::Step> sliceOf(ArrayRef<uint8_t> trace, size_t index,
-                                           ArrayRef<TraceSite> sites) {
-  std::vector<TraceDifference::Step> slice;
-  StringSet<> needed;
-  const auto need = [&](const TraceSite &site) {
-    for (const std::string &source : site.sources)
-      needed.insert(site.function + source);
-  };
-  need(sites[entryAt(trace, index).site]);
-  while (index-- > 0 && !needed.empty() && slice.size() < TraceDifference::kSliceMost) {
-    const Entry entry = entryAt(trace, index);
-    if (entry.site >= sites.size() ||
-        !needed.erase(sites[entry.site].function + sites[entry.site].result))
-      continue;
-    slice.push_back({entry.site, entry.bits});
-    need(sites[entry.site]);
-  }
-  return slice;
-}
-
-} // namespace
-
-TraceDifference compareTraces(ArrayRef<uint8_t> first, ArrayRef<uint8_t> second,
-                              ArrayRef<TraceSite> sites, Given given) {
-  TraceDifference result;
-  const size_t counts[] = {support::endian::read32le(first.data() + 8),
-                           support::endian::read32le(second.data() + 8)};
-  StringMap<std::pair<uint64_t, uint64_t>> values; // of registers
-  std::set<std::pair<unsigned, uint64_t>> moved;   // by how much things lie elsewhere, with bits
-  const size_t most = std::min(kTraceMost, std::min(counts[0], counts[1]));
-  for (size_t i = 0; i < most; ++i) {
-    const Entry a = entryAt(first, i), b = entryAt(second, i);
-    if (a.site >= sites.size() || b.site >= sites.size())
-      break;
-    const TraceSite &site = sites[a.site];
-    result.site = a.site;
-    result.otherSite = b.site;
-    if (a.site != b.site) {
-      result.kind = TraceDifference::Kind::Path;
-      return result;
-    }
-    if (site.isPlace) {
-      values[site.function + site.result] = {a.bits, b.bits};
-      continue;
-    }
-    const unsigned bits = bitsOf(site.type);
-    const std::pair<unsigned, uint64_t> apart = {
-        bits, (a.bits - b.bits) & (bits >= 64 ? ~0ull : (uint64_t(1) << bits) - 1)};
-    const bool isFloat = ptx::classOf(site.type) == ptx::TypeClass::Float;
-    // A loaded pointer into constant memory is an offset in NVIDIA's bank.
-    constexpr uint64_t kBank = 1 << 16;
-    if (site.isAddress ||
-        (site.isLoad && bits == 64 && !isFloat && b.bits < kBank && a.bits >= kBank))
-      moved.insert(apart);
-    const bool isEqual = !apart.second || (!isFloat && moved.contains(apart)) ||
-                         (isFloat && isNan(site.type, a.bits) && isNan(site.type, b.bits));
-    const bool isOpen = isTaken(site, given);
-    if (!isOpen && !isEqual) {
-      result.kind = TraceDifference::Kind::Value;
-      result.first = a.bits;
-      result.second = b.bits;
-      result.slice = sliceOf(first, i, sites);
-      for (const std::string &source : site.sources)
-        if (auto found = values.find(site.function + source); found != values.end())
-          result.operands.push_back({source, found->second.first, found->second.second});
-      if (auto found = values.find(site.function + kPlace); site.isLoad && found != values.end())
-        result.place = {"", found->second.first + site.offset, found->second.second + site.offset};
-      return result;
-    }
-    ++(isOpen ? result.open : result.compared);
-    // The second one has gone on with what it has taken of the first.
-    values[site.function + site.result] = {a.bits, isOpen ? a.bits : b.bits};
-  }
-  if (std::max(counts[0], counts[1]) > kTraceMost)
-    result.kind = TraceDifference::Kind::Cut;
-  else if (counts[0] != counts[1])
-    result.kind = TraceDifference::Kind::Path;
-  return result;
+void markUnwritten(MutableArrayRef<uint8_t> trace) {
+  for (size_t at = kTraceEntries; at + kTraceEntryBytes <= trace.size(); at += kTraceEntryBytes)
+    std::fill_n(trace.begin() + at, kTraceEntryBytes, kUnwritten);
 }
 
 } // namespace rubia::capsule

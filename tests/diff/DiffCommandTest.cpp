@@ -1,99 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia diff on a capsule whose results are not those of its kernel.
-#include "diff/Capsule.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Endian.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/raw_ostream.h"
-#include "gtest/gtest.h"
+#include "SmallCapsule.h"
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sys/wait.h>
-#include <unistd.h>
 
-using namespace llvm;
-using namespace rubia::capsule;
-
+namespace diff_tests {
 namespace {
-
-constexpr unsigned kThreads = 64, kCtas = 2, kWrong = 105;
-
-// Element i becomes i + 1; element 7 is written twice.
-constexpr const char *kKernel = R"(.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry k(.param .u64 p)
-{
-  .reg .b32 %r<5>;
-  .reg .b64 %d<4>;
-  .reg .pred %p1;
-  mov.u32 %r1, %tid.x;
-  mov.u32 %r2, %ctaid.x;
-  mad.lo.u32 %r3, %r2, 64, %r1;
-  setp.eq.u32 %p1, %r3, 7;
-  ld.param.u64 %d1, [p];
-  mul.wide.u32 %d2, %r3, 4;
-  add.s64 %d3, %d1, %d2;
-  add.u32 %r4, %r3, 1;
-  @%p1 st.global.u32 [%d3], %r3;
-  st.global.u32 [%d3], %r4;
-  ret;
-}
-)";
-
-constexpr uint64_t kAddress = 0x6fddafe00000;
-
-/// The capsule says that element `wrong` is to be another.
-std::string makeCapsule(unsigned wrong, StringRef kernel = kKernel, bool hasMemory = true,
-                        uint32_t other = 0xabcd, uint64_t address = kAddress) {
-  const std::string path = testing::TempDir() + "rubia-diff." + std::to_string(getpid());
-  CapsuleOutput output = cantFail(CapsuleOutput::create(path));
-  cantFail(output.add(RecordType::Environment, toJson(Environment{"none", 13000, 90, 1, true})));
-  Launch launch;
-  launch.kernel = "k";
-  launch.images.push_back(
-      cantFail(output.add(RecordType::Image, ArrayRef(kernel.bytes_begin(), kernel.size()))));
-  launch.grid[0] = kCtas;
-  launch.block[0] = kThreads;
-  launch.parameters.resize(8);
-  support::endian::write64le(launch.parameters.data(), address);
-  launch.layout = {{0, 8}};
-  std::vector<uint8_t> before(kThreads * kCtas * 4), after = before;
-  for (unsigned i = 0; i < kThreads * kCtas; ++i)
-    support::endian::write32le(after.data() + i * 4, i == wrong ? other : i + 1);
-  if (hasMemory)
-    launch.memory.push_back({address, before.size(), "device", "",
-                             cantFail(output.addMemory(before)),
-                             cantFail(output.addMemory(after))});
-  cantFail(output.add(RecordType::Launch, toJson(launch)));
-  cantFail(output.finish());
-  return path;
-}
-
-/// stdout, and behind it the status.
-std::string rubia(const std::string &arguments) {
-  FILE *pipe = popen(("'" RUBIA_COMMAND "' " + arguments + " 2>&1").c_str(), "r");
-  if (!pipe)
-    return "popen";
-  std::string text(65536, 0);
-  text.resize(fread(text.data(), 1, text.size(), pipe));
-  const int status = pclose(pipe);
-  return text + "status " + std::to_string(WEXITSTATUS(status));
-}
-
-/// Removes the capsule.
-std::string diff(const std::string &path, StringRef options) {
-  std::string text = rubia(formatv("diff '{0}' {1}", path, options).str());
-  unlink(path.c_str());
-  return text;
-}
-
-void expectIn(const std::string &text, StringRef what) {
-  EXPECT_TRUE(StringRef(text).contains(what)) << text << "\nlacks: " << what.str();
-}
 
 TEST(DiffCommand, NamesElementThreadAndLine) {
   const std::string text = diff(makeCapsule(kWrong), "--arch gfx1100,gfx942");
@@ -249,124 +162,6 @@ TEST(DiffCommand, LeavesBitsOfNaNsOpenWhereTypesAreUnknown) {
     const std::string text = diff(makeCapsule(kWrong, kernel, true, expected), "--arch gfx1100");
     expectIn(text, "status " + std::to_string(status));
   }
-}
-
-// The recording has another element than PTX gives.
-TEST(DiffCommand, NamesTheRecordedSide) {
-  const std::string text = diff(makeCapsule(kWrong), "--arch gfx1100 --explain");
-  expectIn(text, "the recorded side is wrong, or ran another program: the reference is as gfx1100");
-  expectIn(text, "none differs while it is watched");
-  expectIn(text, "status 1");
-}
-
-// A product that rounds up to 2^-126: an H100 gives 0, processors keep it (docs/numerics.md,
-// "Flushing"). What follows from it differs too, and comes later.
-TEST(DiffCommand, NamesTheTargetAndTheFirstInstruction) {
-  std::string kernel = kKernel;
-  kernel.replace(kernel.find("  @%p1 st.global"), 0,
-                 ".reg .f32 %f<4>; .reg .b32 %x<3>; .reg .pred %q;\n"
-                 "  setp.eq.u32 %q, %r3, 105;\n"
-                 "  mov.f32 %f1, 0f3fffffff;\n"
-                 "  mov.f32 %f2, 0f00800000;\n"
-                 "  mov.f32 %f3, 0f3f000000;\n"
-                 "  mul.f32 %f1, %f1, %f3;\n"
-                 "  mul.rn.ftz.f32 %f2, %f1, %f2;\n"
-                 "  mov.b32 %x1, %f2;\n"
-                 "  shr.u32 %x2, %x1, 3;\n"
-                 "  @%q mov.u32 %r4, %x2;\n");
-  const std::string text = diff(makeCapsule(kWrong, kernel, true, 0), "--arch gfx942 --explain");
-  expectIn(text, "gfx942 is wrong: the reference is as recorded");
-  expectIn(text, "the first result that differs, in the thread that wrote it: line 23 of the PTX: "
-                 "mul.rn.ftz.f32 %f2, %f1, %f2;");
-  expectIn(text, "  %f2: gfx942 1.17549435E-38 (0x00800000), reference 0 (0x00000000)");
-  expectIn(text, "  with %f1 = 0.99999994 (0x3f7fffff)");
-  expectIn(text,
-           "  from %f1 = 1.99999988 (0x3fffffff): line 19 of the PTX: mov.f32 %f1, 0f3fffffff;");
-  expectIn(text, "status 1");
-}
-
-// The same product in thread 0, from which it goes through shared memory to thread 33, and in there
-// through a generic address to thread 41, which stores it.
-TEST(DiffCommand, FollowsWhatIsLoadedToTheThreadThatComputedIt) {
-  std::string kernel = kKernel;
-  kernel.replace(kernel.find("  @%p1 st.global"), 0,
-                 ".shared .align 4 .b8 values[8];\n"
-                 ".reg .f32 %f<4>; .reg .b32 %x<3>; .reg .b64 %a<3>; .reg .pred %q, %s, %t;\n"
-                 "  setp.eq.u32 %s, %r1, 0;\n"
-                 "  setp.eq.u32 %t, %r1, 33;\n"
-                 "  setp.eq.u32 %q, %r3, 105;\n"
-                 "  mov.f32 %f1, 0f3f7fffff;\n"
-                 "  mov.f32 %f2, 0f00800000;\n"
-                 "  @%s mul.rn.ftz.f32 %f2, %f1, %f2;\n" // line 24
-                 "  mov.b32 %x1, %f2;\n"
-                 "  @%s st.shared.u32 [values], %x1;\n" // line 26
-                 "  bar.sync 0;\n"
-                 "  @%t ld.shared.u32 %x1, [values];\n" // line 28
-                 "  add.u32 %x1, %x1, 1;\n"
-                 "  mov.u64 %a1, values;\n"
-                 "  cvta.shared.u64 %a1, %a1;\n"
-                 "  @%t st.u32 [%a1+4], %x1;\n" // line 32
-                 "  bar.sync 0;\n"
-                 "  mov.u32 %x2, values;\n"
-                 "  @%q ld.shared.u32 %r4, [%x2+4];\n"); // line 35
-  const std::string page = testing::TempDir() + "rubia-explained." + std::to_string(getpid());
-  const std::string text =
-      diff(makeCapsule(kWrong, kernel, true, 1), "--arch gfx942 --explain --html '" + page + "'");
-  expectIn(text, "gfx942 is wrong: the reference is as recorded");
-  expectIn(text,
-           "in the thread that wrote it: line 35 of the PTX: @%q ld.shared.u32 %r4, [%x2+4];");
-  expectIn(text, "thread (33,0,0) of CTA (1,0,0) wrote there: line 32 of the PTX");
-  expectIn(text, "thread (0,0,0) of CTA (1,0,0) wrote there: line 26 of the PTX");
-  expectIn(text, "the first result that differs, in thread (0,0,0) of CTA (1,0,0): line 24 of the "
-                 "PTX: @%s mul.rn.ftz.f32 %f2, %f1, %f2;");
-  expectIn(text, "  %f2: gfx942 1.17549435E-38 (0x00800000), reference 0 (0x00000000)");
-  std::ifstream file(page);
-  const std::string html{std::istreambuf_iterator(file), {}};
-  expectIn(html, "the first result that differs, in thread (0,0,0) of CTA (1,0,0): line 24");
-  expectIn(html, "<span class=\"marked\">24</span>"); // in the PTX
-  unlink(page.c_str());
-}
-
-// What has nothing to do with the difference goes, and the script needs `rubia launch` alone.
-TEST(DiffCommand, ReducesALaunchToWhatMatters) {
-  std::string kernel = kKernel;
-  std::string noise = ".reg .f32 %f<9>; .reg .b32 %x<99>; .reg .pred %q;\n";
-  for (unsigned i = 1; i < 20; ++i)
-    noise += formatv("  mad.lo.u32 %x{0}, %r1, {0}, %r2;\n  xor.b32 %r4, %r4, %x{0};\n"
-                     "  xor.b32 %r4, %r4, %x{0};\n",
-                     i)
-                 .str();
-  kernel.replace(kernel.find("  @%p1 st.global"), 0,
-                 noise + "  setp.eq.u32 %q, %r1, 41;\n"
-                         "  mov.f32 %f1, 0f3f7fffff;\n"
-                         "  mov.f32 %f2, 0f00800000;\n"
-                         "  mul.rn.ftz.f32 %f2, %f1, %f2;\n"
-                         "  ex2.approx.ftz.f32 %f3, %f1;\n"
-                         "  @%q mov.b32 %r4, %f2;\n");
-  const std::string folder = testing::TempDir() + "rubia-reduced." + std::to_string(getpid());
-  const std::string text = diff(makeCapsule(kWrong, kernel, true, 0),
-                                "--arch gfx942 --no-locate --reduce '" + folder + "'");
-  expectIn(text, "reduced to ");
-  expectIn(text, " PTX, 1 CTAs and 4 bytes");
-  std::ifstream file(folder + "/kernel.ptx");
-  const std::string ptx{std::istreambuf_iterator(file), {}};
-  expectIn(ptx, "mul.rn.ftz.f32 %f2, %f1, %f2;");
-  EXPECT_LT(StringRef(ptx).count('\n'), 30u) << ptx;
-  const std::string tools = StringRef(RUBIA_COMMAND).rsplit('/').first.str();
-  const auto run = [&] {
-    return std::system(
-        ("PATH='" + tools + "':$PATH '" + folder + "/run.sh' > '" + folder + "/said' 2>&1")
-            .c_str());
-  };
-  EXPECT_NE(run(), 0);
-  std::ifstream said(folder + "/said");
-  expectIn(std::string{std::istreambuf_iterator(said), {}}, "differ");
-  // With the bits of an H100 the same script passes.
-  EXPECT_EQ(
-      std::system(("sed -i 's/--flush native/--flush nvidia/' '" + folder + "/run.sh'").c_str()),
-      0);
-  EXPECT_EQ(run(), 0);
-  std::filesystem::remove_all(folder);
 }
 
 // The sign of a NaN becomes an integer: an H100 gives 0x7fffffff.
@@ -637,3 +432,4 @@ TEST(StrippedCapsule, HoldsNoneOfWhatWasLeftOut) {
 }
 
 } // namespace
+} // namespace diff_tests

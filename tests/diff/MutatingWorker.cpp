@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rubia-worker with a mistake in it: what lowering makes of a kernel is changed before code is
-// generated. RUBIA_TEST_MUTANT: `once N`, one instruction of the IR, or `all N`, each of that kind,
-// as if its lowering were wrong. N is the seed. RUBIA_TEST_MUTANT_LOG: a file for what was changed.
+// A rubia-worker with a mistake in it. RUBIA_TEST_MUTANT:
+// - `once N`, `all N`: what lowering makes of a kernel is changed before code is generated, one
+//   instruction of the IR, or each of that kind, as if its lowering were wrong. N is the seed.
+// - `ptx LINE|OLD|NEW`: lowering sees another statement in that line.
+// RUBIA_TEST_MUTANT_LOG: a file for what was changed, and in which lines of the PTX.
+//
+// `rubia diff` runs the kernel again with code of its own around statements, on their lines. That
+// code is spared, so that a mistake is the same in each run: all it does has `rubia` in it, and
+// each of its statements gets a line of its own before the text is lowered.
+#include "OtherStatement.h"
+#include "WrongPass.h"
 #include "lowering/Lowering.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -158,24 +169,70 @@ void change(Instruction &instruction, Kind kind) {
   }
 }
 
-/// An instruction that may be changed. Code that is put behind a statement of the PTX, on its line,
-/// changes neither `line` nor `index`: so the same one is found in the PTX of a perturbed run.
+/// The text with each statement of such code on its own line.
+struct SplitText {
+  std::string text;
+  std::vector<unsigned> lines = {0}; // by line from 1: the number before
+};
+
+SplitText split(StringRef text) {
+  SplitText out;
+  unsigned number = 0;
+  for (StringRef line : llvm::split(text, '\n')) {
+    out.lines.push_back(++number);
+    const size_t end = line.contains("rubia") ? std::min(line.find("//"), line.size()) : 0;
+    for (char c : line.take_front(end)) {
+      out.text += c;
+      if (c == ';' || c == '{' || c == '}') {
+        out.text += '\n';
+        out.lines.push_back(number);
+      }
+    }
+    out.text += line.drop_front(end);
+    out.text += '\n';
+  }
+  return out;
+}
+
+/// What the target tells of a fault has lines of the PTX, not of the text that is lowered.
+void restoreLines(Module &module, const std::vector<unsigned> &lines) {
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function))
+      if (const DebugLoc &at = instruction.getDebugLoc(); at && at.getLine() < lines.size())
+        instruction.setDebugLoc(DILocation::get(module.getContext(), lines[at.getLine()],
+                                                at.getCol(), at.getScope(), at.getInlinedAt()));
+}
+
+/// By line of the text that is lowered: that of the PTX, 0 for what is spared.
+std::vector<unsigned> linesOf(const SplitText &text, const ptx::Module &module) {
+  std::vector<unsigned> lines = text.lines;
+  for (const ptx::Function *function : module.functions)
+    for (const ptx::Instruction &instruction : function->body) {
+      const StringRef rest = StringRef(text.text).drop_front(instruction.place);
+      if (rest.take_until([](char c) { return c == ';'; }).contains("rubia"))
+        lines[StringRef(text.text).take_front(instruction.place).count('\n') + 1] = 0;
+    }
+  return lines;
+}
+
+/// An instruction that may be changed.
 struct Place {
   Instruction *instruction;
   Kind kind;
   unsigned line, index; // of the PTX, and among those of its kind on it
 };
 
-std::vector<Place> placesIn(Module &module) {
+std::vector<Place> placesIn(Module &module, const std::vector<unsigned> &lines) {
   std::vector<Place> places;
   std::map<std::pair<unsigned, unsigned>, unsigned> counts;
   for (Function &function : module)
-    for (Instruction &instruction : instructions(function))
-      for (unsigned kind = 0; kind < kKinds; ++kind)
-        if (fits(instruction, Kind(kind))) {
-          const unsigned line = instruction.getDebugLoc() ? instruction.getDebugLoc().getLine() : 0;
+    for (Instruction &instruction : instructions(function)) {
+      const unsigned at = instruction.getDebugLoc() ? instruction.getDebugLoc().getLine() : 0,
+                     line = at < lines.size() ? lines[at] : 0;
+      for (unsigned kind = 0; line && kind < kKinds; ++kind)
+        if (fits(instruction, Kind(kind)))
           places.push_back({&instruction, Kind(kind), line, counts[{line, kind}]++});
-        }
+    }
   return places;
 }
 
@@ -220,24 +277,32 @@ Mistake mistakeFor(const std::vector<Place> &places, const std::string &log, std
   return mistake;
 }
 
-void mutateByRequest(std::unique_ptr<Module> &module) {
-  const char *log = getenv("RUBIA_TEST_MUTANT_LOG");
+void append(const char *log, const Twine &text) {
+  std::error_code error;
+  raw_fd_ostream(log, error, sys::fs::OF_Append) << text << "\n";
+}
+
+void mutateIr(std::unique_ptr<Module> &module, const std::vector<unsigned> &lines,
+              const char *log) {
   std::unique_ptr<Module> sound = CloneModule(*module);
-  std::vector<Place> places = placesIn(*module);
-  if (!log || !getenv("RUBIA_TEST_MUTANT") || places.empty())
+  const std::vector<Place> places = placesIn(*module, lines);
+  if (places.empty())
     return;
   std::string said;
   const Mistake mistake = mistakeFor(places, log, said);
+  std::string changed = "lines";
   for (const Place &place : places)
-    if (mistake.hits(place))
+    if (mistake.hits(place)) {
       change(*place.instruction, place.kind);
+      changed += " " + std::to_string(place.line);
+    }
   if (verifyModule(*module)) { // such a mistake would have been seen
     said = "invalid";
     module = std::move(sound);
   }
-  std::error_code error;
   if (!said.empty())
-    raw_fd_ostream(log, error, sys::fs::OF_Append) << said << "\n";
+    append(log, said);
+  append(log, changed);
 }
 
 } // namespace
@@ -258,8 +323,27 @@ lowerWithMistake(const ptx::Module &module, const lowering::Unit &unit,
 
 Lowered lowerWithMistake(const ptx::Module &module, const lowering::Unit &unit,
                          const lowering::Options &options, LLVMContext &context) {
-  Lowered lowered = lowerSound(module, unit, options, context);
+  isWatched = StringRef(*module.text).contains("%rubia_");
+  const char *log = getenv("RUBIA_TEST_MUTANT_LOG"), *asked = getenv("RUBIA_TEST_MUTANT");
+  if (!log || !asked || unit.kernels.empty())
+    return lowerSound(module, unit, options, context);
+  StringRef request = asked;
+  const bool isPtx = request.consume_front("ptx ");
+  const SplitText text = split(isPtx ? withOtherStatement(*module.text, request) : *module.text);
+  const ptx::ParseResult parsed = ptx::parse(module.name, text.text);
+  const std::vector<lowering::Unit> units =
+      parsed.usable ? lowering::partition(parsed.module) : std::vector<lowering::Unit>();
+  const auto same = find_if(units, [&](const lowering::Unit &other) {
+    return other.kernels.front()->name == unit.kernels.front()->name;
+  });
+  if (same == units.end()) {
+    append(log, "invalid");
+    return lowerSound(module, unit, options, context);
+  }
+  Lowered lowered = lowerSound(parsed.module, *same, options, context);
+  if (!isPtx && lowered)
+    mutateIr(*lowered, linesOf(text, parsed.module), log);
   if (lowered)
-    mutateByRequest(*lowered);
+    restoreLines(**lowered, text.lines);
   return lowered;
 }

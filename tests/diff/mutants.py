@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Seeded mistakes. A third are of the PTX: the recorded one with one operation, operand, constant, address, rounding or guard changed, replayed
-in its place. A third are of the IR that lowering makes: one instruction changed. A third are of lowering: each instruction of a kind changed.
-Whatever changes a bit of the results must be found, with another verdict than equal; the unchanged PTX must be equal.
+"""Seeded mistakes of the compiler. A third are of what it reads: one statement of the PTX with another operation, operand, constant, address,
+rounding or guard. A third are of the IR that lowering makes: one instruction changed. A third are of lowering: each instruction of a kind
+changed. Those of the PTX count if the interpreter shows another bit for that PTX, the others if the emulator does.
 
-Usage: mutants.py RUBIA MUTATING-WORKER CAPSULES-FOLDER COUNT [SEED]
+Whatever counts must be found: `rubia diff --explain` must say that the target is wrong, and name the statement where the mistake was planted.
+The unchanged PTX must be equal.
+
+With a rubia whose interpreter has the mistakes, and no worker, the interpreter must be named, and the statement.
+
+Usage: mutants.py RUBIA MUTATING-WORKER|WRONG-RUBIA CAPSULES-FOLDER COUNT [SEED]
 """
 import json
 import os
@@ -14,9 +19,13 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
-RUBIA, WORKER, CAPSULES, COUNT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), int(sys.argv[4])
+RUBIA, WRONG, CAPSULES, COUNT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), int(sys.argv[4])
+IN_INTERPRETER = "wrong-reference" in WRONG
 SEED = int(sys.argv[5]) if len(sys.argv) > 5 else 1
+ARCH = "reference" if IN_INTERPRETER else "gfx1100"
+PARTY = "reference" if IN_INTERPRETER else "target"
 OPERATIONS = [("add.", "sub."), ("sub.", "add."), ("mul.lo", "mul.hi"), ("and.", "or."), ("xor.", "and."), ("shl.", "shr."), ("min.", "max."),
               ("max.", "min."), (".lt.", ".le."), (".gt.", ".ge."), (".eq.", ".ne."), (".ne.", ".eq."), (".rn.", ".rz."), ("s32", "u32"),
               ("fma.rn.", "fma.rm."), ("shr.u32", "shr.s32"), ("bar.sync", "// bar.sync"), ("selp.", "slct.")]
@@ -49,78 +58,134 @@ def mutate(text, chance):
         changed = re.sub(r"@(!?)(%p\d+)", lambda m: f"@{'' if m[1] else '!'}{m[2]}", line, count=1)
     if changed == line:
         return None
-    return "\n".join(lines[:i] + [changed] + lines[i + 1:]), f"line {i + 1}: {line.strip()} -> {changed.strip()}"
+    return "\n".join(lines[:i] + [changed] + lines[i + 1:]), i + 1, line.strip(), changed.strip()
 
 
-def diff(capsule, report, ptx=None, **variables):
-    run = subprocess.run([RUBIA, "diff", str(capsule), "--arch", "gfx1100", "--no-locate", "--timeout", "20", "--json", str(report)]
-                         + (["--ptx", str(ptx)] if ptx else []), capture_output=True, text=True, timeout=300, env=os.environ | variables)
+def diff(capsule, report, ptx, *options, program=RUBIA, **variables):
+    report.unlink(missing_ok=True)
+    run = subprocess.run([program, "diff", str(capsule), "--timeout", "20", "--json", str(report), "--ptx", str(ptx), *options],
+                         capture_output=True, text=True, timeout=900, env=os.environ | variables)
     if not report.exists():
-        return run.returncode, "error: " + run.stderr.strip()[-200:]
-    return run.returncode, json.loads(report.read_text())
+        raise SystemExit(f"{capsule.name} {options} {variables}: {run.stderr.strip()[-400:]}")
+    return json.loads(report.read_text())
+
+
+def first_wrong(document):
+    """The number of the first launch that is found to be wrong; None: none is."""
+    return next((launch["ordinal"] for target in document["targets"] for launch in target["launches"]
+                 if launch["verdict"] in ("different", "race", "unwritten value", "failed")), None)
 
 
 def effects(document):
     """What tells whether a mistake changed anything where the sound PTX differs from the recording already."""
     keys = ("verdict", "differing", "first", "max_ulps", "max_relative", "histogram")
-    return [[b.get(key) for key in keys] for t in document["targets"] for l in t["launches"] for b in l["buffers"]]
+    launches = [launch for target in document["targets"] for launch in target["launches"]]
+    return [launch["verdict"] for launch in launches] + [[b.get(key) for key in keys] for launch in launches for b in launch["buffers"]]
+
+
+class Source:
+    """A capsule with the PTX of its launches, and what it gives without a mistake."""
+
+    def __init__(self, capsule, folder):
+        self.capsule, self.folder = capsule, folder
+        texts = subprocess.run([RUBIA, "capsule", "extract", str(capsule), "-o", str(folder / capsule.stem)],
+                               check=True, capture_output=True, text=True).stdout.split()
+        self.ptx = pathlib.Path(texts[0]) if len(texts) == 1 else None
+        self.sound = {}
+        if self.ptx:
+            # Without lines of CUDA: the worker knows an instruction by its line of the PTX. Each has its own.
+            text = re.sub(r"^\s*\.(loc|file)\b.*", "", self.ptx.read_text(), flags=re.MULTILINE)
+            self.ptx.write_text(re.sub(r";[ \t]+(?=[^\s/])", ";\n", text))
+
+    def effects(self, arch):
+        if arch not in self.sound:
+            document = diff(self.capsule, self.folder / "sound.json", self.ptx, "--arch", arch, "--no-locate")
+            assert document["verdict"] in ("equal", "within the bound"), f"{self.capsule}: the unchanged PTX: {document}"
+            self.sound[arch] = effects(document)
+        return self.sound[arch]
+
+
+def plant(source, chance, folder):
+    """A mistake that matters: its text, its lines, and the variables that give it to the worker. None: the one that was drawn does not."""
+    log = folder / "mutant.log"
+    log.unlink(missing_ok=True)
+    where = "ptx" if IN_INTERPRETER else chance.choice(["ptx", "once", "all"])
+    if where == "ptx":
+        mutant = mutate(source.ptx.read_text(), chance)
+        if not mutant:
+            return None
+        text, line, before, after = mutant
+        (folder / "mutant.ptx").write_text(text)
+        document = diff(source.capsule, folder / "mutant.json", folder / "mutant.ptx", "--arch", "reference", "--no-locate")
+        if document["verdict"] == "unsupported" or effects(document) == source.effects("reference"):
+            return None
+        request, lines, what = f"{line}|{before}|{after}", {line}, f"line {line}: {before} -> {after}"
+        if IN_INTERPRETER:
+            return what, lines, {"RUBIA_TEST_REFERENCE_MUTANT": request}
+        request = "ptx " + request
+    else:
+        request = f"{where} {chance.randrange(1 << 30)}"
+    variables = {"RUBIA_WORKER": WRONG, "RUBIA_TEST_MUTANT": request, "RUBIA_TEST_MUTANT_LOG": str(log), "RUBIA_SANDBOX": "off",
+                 "RUBIA_CACHE_DISABLE": "1"}
+    if where != "ptx":
+        document = diff(source.capsule, folder / "mutant.json", source.ptx, "--arch", ARCH, "--no-locate", **variables)
+        said = log.read_text().splitlines() if log.exists() else ["invalid"]
+        if "invalid" in said or document["verdict"] == "unsupported" or effects(document) == source.effects(ARCH):
+            return None
+        what = said[0]
+        lines = {int(word) for words in said if words.startswith("lines") for word in words.split()[1:]}
+    return what, lines, variables
+
+
+def judge(document, lines):
+    """Whether the right party is named, and the statement."""
+    launch = document["targets"][0]["launches"][0]
+    return launch.get("wrong") == PARTY, launch.get("instruction", {}).get("line") in lines
 
 
 def main():
     chance = random.Random(SEED)
-    counts = {"equal": 0, "different": 0, "race": 0, "unwritten value": 0, "failed": 0, "refused": 0, "same": 0, "undecided": 0, "within the bound": 0}
+    planted = found = blamed = named = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        sources = []
-        for capsule in sorted(CAPSULES.glob("*.capsule")):
-            texts = subprocess.run([RUBIA, "capsule", "extract", str(capsule), "-o", str(folder / capsule.stem)],
-                                   check=True, capture_output=True, text=True).stdout.split()
-            if len(texts) != 1:
-                continue
-            # Without lines of CUDA: the worker knows an instruction by its line of the PTX.
-            ptx = pathlib.Path(texts[0])
-            ptx.write_text(re.sub(r"^\s*\.(loc|file)\b.*", "", ptx.read_text(), flags=re.MULTILINE))
-            status, document = diff(capsule, folder / "sound.json", ptx)
-            assert status == 0, f"{capsule}: the unchanged PTX: {document}"
-            sources.append((capsule, ptx, effects(document)))
+        sources = [source for source in (Source(capsule, folder) for capsule in sorted(CAPSULES.glob("*.capsule"))) if source.ptx]
         assert sources
-        while sum(counts.values()) < COUNT:
-            capsule, ptx, sound = chance.choice(sources)
-            report, log = folder / "mutant.json", folder / "mutant.log"
-            report.unlink(missing_ok=True)
-            log.unlink(missing_ok=True)
-            where = chance.choice(["ptx", "once", "all"])
-            if where == "ptx":
-                mutant = mutate(ptx.read_text(), chance)
-                if not mutant:
-                    continue
-                (folder / "mutant.ptx").write_text(mutant[0])
-                status, document = diff(capsule, report, folder / "mutant.ptx")
-                what = mutant[1]
-            else:  # in what lowering makes: one instruction of the IR, or each of a kind
-                status, document = diff(capsule, report, ptx, RUBIA_WORKER=WORKER, RUBIA_TEST_MUTANT=f"{where} {chance.randrange(1 << 30)}",
-                                        RUBIA_TEST_MUTANT_LOG=str(log), RUBIA_SANDBOX="off", RUBIA_CACHE_DISABLE="1")
-                said = log.read_text().splitlines()
-                if "invalid" in said:
-                    continue
-                what = said[0]
-            if isinstance(document, str):
-                raise SystemExit(f"{capsule.name}: {what}: {document}")
-            verdict = document["verdict"]
-            differing = sum(b["differing"] for t in document["targets"] for l in t["launches"] for b in l["buffers"])
-            kind = {"unsupported": "refused"}.get(verdict, verdict)
-            if effects(document) == sound:
-                kind = "same"
-            counts[kind] += 1
-            assert (verdict in ("equal", "within the bound")) == (status == 0), what
-            assert verdict != "equal" or not differing, what
-            print(f"{capsule.name}: {what}: {verdict}{' (changes nothing)' * (kind == 'same')}", flush=True)
-    found = sum(counts[kind] for kind in ("different", "race", "unwritten value", "failed"))
-    wrong = COUNT - counts["same"] - counts["refused"]
-    print(f"{COUNT} mistakes: {counts}; {wrong} change a bit, {found} of them are found")
-    assert not counts["equal"]
-    # Within the bound: no more than the kernel's approximate instructions may do. Undecided: found, and left to the user.
-    assert counts["different"] and (COUNT < 100 or found >= 0.95 * wrong)
+        drawn = 0
+        while planted < COUNT:
+            drawn += 1
+            source = chance.choice(sources)
+            mistake = plant(source, chance, folder)
+            if not mistake:
+                continue
+            what, lines, variables = mistake
+            begin = time.time()
+            def run(*options):
+                return diff(source.capsule, folder / "mutant.json", source.ptx, "--arch", ARCH, *options,
+                            program=WRONG if IN_INTERPRETER else RUBIA, **variables)
+
+            document = run("--no-locate")
+            ordinal = first_wrong(document)
+            if ordinal is not None:
+                document = run("--explain", "--launch", str(ordinal))
+            is_blamed, is_there = judge(document, lines) if ordinal is not None else (False, False)
+            is_named = is_blamed and is_there
+            blamed += is_blamed
+            planted += 1
+            found += ordinal is not None
+            named += is_named
+            print(f"{'ok' if is_named else 'WRONG PLACE' if ordinal is not None else 'NOT FOUND'}: {source.capsule.name}: {what} {sorted(lines)[:8]}: "
+                  f"{document['verdict']}, {time.time() - begin:.0f} s", flush=True)
+            if not is_named:
+                for target in document["targets"]:
+                    for launch in target["launches"]:
+                        print("   ", launch["verdict"], launch.get("reason", ""), launch.get("wrong"), launch.get("instruction"))
+                        print("\n".join("      " + line for line in launch.get("explanation", [])), flush=True)
+    print(f"{drawn} mistakes drawn, {planted} change a bit, {found} of them are found; of {blamed} of these the right party is named, "
+          f"of {named} the statement too")
+    # A mistake of the interpreter may be within the bound of what kernels approximate.
+    assert found >= (0.5 if IN_INTERPRETER else 0.95) * planted
+    assert blamed >= (1 if IN_INTERPRETER else 0.95) * found
+    assert named >= (0.7 if IN_INTERPRETER else 0.9) * found
 
 
 if __name__ == "__main__":

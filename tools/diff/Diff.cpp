@@ -43,6 +43,7 @@ struct DiffOptions {
   std::string reduced;                 // a folder for the first launch that differs, made small
   std::string messages;                // where stderr goes
   bool givenLoads = false;             // what is loaded too
+  bool isFailing = false;              // the launch that is traced
   bool all = false, noLocate = false, touched = false, onReference = false, explain = false;
   capsule::Bounds bounds;
 };
@@ -64,9 +65,13 @@ int locateHere(const DiffOptions &options, const Capsule &capsule) {
   if (!ptx)
     return fail(ptx.takeError());
   const auto &at = options.locate;
-  Expected<std::vector<capsule::Writer>> writers = capsule::locate(
-      capsule, {at[0], at[1], at[2], at.size() > 3 ? std::optional(uint32_t(at[3])) : std::nullopt},
-      options.library, *ptx);
+  const capsule::LocateRequest request{
+      at[0], at[1], at[2], at.size() > 3 ? std::optional(uint32_t(at[3])) : std::nullopt};
+  if (request.launch >= capsule.launches.size())
+    return fail("there is no such launch");
+  Expected<std::vector<capsule::Writer>> writers =
+      options.onReference ? locateOnReference(capsule, request, *ptx)
+                          : capsule::locate(capsule, request, options.library, *ptx);
   if (!writers)
     return fail(writers.takeError());
   json::Array all;
@@ -92,9 +97,10 @@ int locateAllHere(const DiffOptions &options, const Capsule &capsule) {
 }
 
 int traceHere(const DiffOptions &options, const Capsule &capsule) {
-  const capsule::TraceOf of{size_t(options.trace[0]), uint32_t(options.trace[1]),
-                            uint32_t(options.trace[2]),
-                            options.givenLoads ? capsule::Given::Loads : capsule::Given::Open};
+  const capsule::TraceOf of{
+      size_t(options.trace[0]),   uint32_t(options.trace[1]),
+      uint32_t(options.trace[2]), options.givenLoads ? capsule::Given::Loads : capsule::Given::Open,
+      options.isFailing,          options.output};
   if (of.launch >= capsule.launches.size())
     return fail("there is no such launch");
   Expected<std::string> ptx = readPtx(options.work.ptx);
@@ -116,6 +122,8 @@ int traceHere(const DiffOptions &options, const Capsule &capsule) {
   alarm(0);
   if (!trace)
     return fail(trace.takeError());
+  if (options.isFailing) // it lies there
+    return kDone;
   if (Error error = writeFile(options.output, toStringRef(*trace)))
     return fail(std::move(error));
   return kDone;
@@ -131,9 +139,8 @@ int replayHere(const DiffOptions &options) {
   Expected<Capsule> capsule = options.work.open();
   if (!capsule)
     return fail(capsule.takeError());
-  if (options.onReference &&
-      (!options.locate.empty() || !options.writers.empty() || options.touched))
-    return fail("the target `reference` does not watch stores");
+  if (options.onReference && (!options.writers.empty() || options.touched))
+    return fail("the target `reference` does not watch all stores");
   if (!options.trace.empty())
     return traceHere(options, *capsule);
   if (!options.locate.empty())
@@ -304,6 +311,7 @@ void decide(const Capsule &capsule, const Replayed *expected, const Replayed &go
 Error checkNans(const Capsule &capsule, const ReplayTarget &on, const DiffOptions &options,
                 DiffReport::Target &target) {
   ReplayWork work = options.work;
+  work.ordinals.clear();
   for (const capsule::LaunchResult &result : target.launches)
     if (result.verdict == Verdict::Different)
       work.ordinals.push_back(result.launch->ordinal);
@@ -345,7 +353,8 @@ void checkAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &o
   if (on.isReference || !hasOrders(on)) // the reference has one order
     return;
   for (capsule::LaunchResult &result : target.launches) {
-    if (result.verdict != Verdict::Different || !left || options.noLocate)
+    // Threads that race may load anything, but what is made of equal operands is not up to them.
+    if (result.verdict != Verdict::Different || result.isComputed || !left || options.noLocate)
       continue;
     --left;
     Expected<std::optional<Undefined>> found =
@@ -366,61 +375,82 @@ ReplayTarget lookedAtOn(ReplayTarget target) {
   return target;
 }
 
-/// Asks the reference about the first launches that differ, and follows the thread that wrote the
-/// first element that does.
+bool isWrong(const capsule::LaunchResult &result) { return result.verdict >= Verdict::Different; }
+
+/// Asks a third one about the first launches that differ or fail: the reference, or a processor
+/// about that. Threads that wrote what differs are followed.
 Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &on,
                  const DiffOptions &options, const Chooser &isWanted, DiffReport::Target &target) {
   constexpr size_t kMost = 3;
   DiffOptions asked = options;
+  asked.work.ordinals.clear();
   for (const capsule::LaunchResult &result : target.launches)
-    if (result.verdict == Verdict::Different && asked.work.ordinals.size() < kMost)
+    if (isWrong(result) && asked.work.ordinals.size() < kMost)
       asked.work.ordinals.push_back(result.launch->ordinal);
   if (asked.work.ordinals.empty())
     return Error::success();
   const auto isAsked = [&](const Launch &launch) {
     return isWanted(launch) && is_contained(asked.work.ordinals, launch.ordinal);
   };
-  Expected<ReplayTarget> reference = parseTarget("reference", ReplayTarget{"", options.settings});
-  if (!reference)
-    return reference.takeError();
-  Expected<Replayed> third = Replayed::run(asked.work, capsule, *reference);
-  if (!third)
-    return third.takeError();
+  ReplayTarget third = lookedAtOn(on);
+  if (on.isReference)
+    third.name = third.settings.arch().empty() ? "Rubia" : std::string(third.settings.arch());
+  else if (Error error =
+               parseTarget("reference", ReplayTarget{"", options.settings}).moveInto(third))
+    return error;
+  Expected<Replayed> thirdRun = Replayed::run(asked.work, capsule, third);
+  if (!thirdRun)
+    return thirdRun.takeError();
   const ReplayTarget looked = lookedAtOn(on);
   const auto compared = [&](const Replayed *expected,
                             const Replayed &other) -> Expected<DiffReport::Target> {
     Expected<DiffReport::Target> found =
-        compareAll(capsule, expected, other, "reference", asked, isAsked);
+        compareAll(capsule, expected, other, third.name, asked, isAsked);
     if (found)
-      decide(capsule, expected, other, looked, true, asked, *found);
+      decide(capsule, expected, other, looked, on.isReference, asked, *found);
     return found;
   };
-  Expected<DiffReport::Target> withRecorded = compared(nullptr, *third);
+  Expected<DiffReport::Target> withRecorded = compared(nullptr, *thirdRun);
   if (!withRecorded)
     return withRecorded.takeError();
-  Expected<DiffReport::Target> withTarget = compared(&*third, got);
+  Expected<DiffReport::Target> withTarget = compared(&*thirdRun, got);
   if (!withTarget)
     return withTarget.takeError();
+  const Voters voters{on, third};
   for (auto [a, b] : zip_equal(withRecorded->launches, withTarget->launches)) {
     capsule::LaunchResult &result =
         *find_if(target.launches, [&, launch = a.launch](const capsule::LaunchResult &other) {
           return other.launch == launch;
         });
-    result.explanation.push_back(textOfVotes(a, b, on.name));
-    const auto buffer = find_if(
-        result.buffers, [](const capsule::BufferResult &one) { return one.writer.has_value(); });
-    if (buffer == result.buffers.end() || options.noLocate)
+    Vote vote = voteOf(a, b, voters);
+    result.explanation.push_back(std::move(vote.text));
+    result.wrong = vote.wrong;
+    if (options.noLocate)
       continue;
-    Expected<FirstDifference> first =
-        firstDifference(capsule, *result.launch, *buffer->writer, asked.work, looked, *reference);
-    if (first) {
-      append_range(result.explanation, first->lines);
-      if (first->site && !options.html.empty())
-        if (Error error = excerptsAt(capsule, *result.launch, *first->site, looked, asked.work)
-                              .moveInto(result.explained))
-          messages() << "rubia: the page lacks the code: " << toString(std::move(error)) << "\n";
-    } else
-      result.explanation.push_back("the thread cannot be followed: " + toString(first.takeError()));
+    const auto differs = [&](const ReplayTarget &other) -> Expected<bool> {
+      DiffOptions one = asked;
+      one.work.ordinals = {result.launch->ordinal};
+      Expected<Replayed> again = Replayed::run(one.work, capsule, other);
+      if (!again)
+        return again.takeError();
+      Expected<DiffReport::Target> found =
+          compareAll(capsule, &*thirdRun, *again, other.name, one, [&](const Launch &launch) {
+            return launch.ordinal == result.launch->ordinal;
+          });
+      if (!found)
+        return found.takeError();
+      decide(capsule, &*thirdRun, *again, looked, on.isReference, one, *found);
+      const Verdict verdict = found->launches.front().verdict;
+      if (verdict == Verdict::Unsupported || verdict == Verdict::Undecided)
+        return createStringError("it cannot be told");
+      return verdict >= Verdict::Different;
+    };
+    if (Error error = explain(capsule, asked.work, voters, differs, result))
+      result.explanation.push_back("the thread cannot be followed: " + toString(std::move(error)));
+    if (result.instruction && !options.html.empty())
+      if (Error error = excerptsAt(capsule, *result.launch, *result.instruction, looked, asked.work)
+                            .moveInto(result.explained))
+        messages() << "rubia: the page lacks the code: " << toString(std::move(error)) << "\n";
   }
   return Error::success();
 }
@@ -538,10 +568,10 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
         if (Error error = checkNans(capsule, *on, options, *target))
           return error;
       locateAll(capsule, looked, options, *target);
-      checkAll(capsule, *got, *on, options, *target);
-      if (options.explain && !on->isReference)
+      if (options.explain)
         if (Error error = explainAll(capsule, *got, *on, options, isWanted, *target))
           return error;
+      checkAll(capsule, *got, *on, options, *target);
       if (!options.reduced.empty() && !on->isReference)
         reduceFirst(capsule, *on, options, *target);
     }
@@ -625,6 +655,8 @@ void addCommon(CLI::App &command, DiffOptions &options) {
   command.add_option("file", options.work.path, "the capsule")->required();
   command.add_option("--kernel", options.work.kernel,
                      "only launches of kernels whose names match this regular expression");
+  command.add_option("--launch", options.work.ordinals,
+                     "only the launch of this number, as the report has it");
   command.add_option(
       "--images", options.work.images,
       "a file with images that the capsule does not have: a program, a library, PTX");
@@ -680,9 +712,9 @@ void addReplay(CLI::App &app, int &status) {
   worker->add_option("--trace", here->trace)->expected(3);
   worker->add_option("--given", here->given);
   worker->add_flag("--given-loads", here->givenLoads);
+  worker->add_flag("--failing", here->isFailing);
   worker->add_flag("--touched", here->touched);
   worker->add_flag("--reference", here->onReference);
-  worker->add_option("--launch", here->work.ordinals);
   worker->add_option("--noise", here->work.noise);
   worker->add_option("--messages", here->messages);
   worker->callback([here, &status] { status = replayHere(*here); });

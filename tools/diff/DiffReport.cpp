@@ -209,6 +209,10 @@ void DiffReport::writeJson(raw_ostream &os) const {
           lines.push_back(json::fixUTF8(line));
         launch["explanation"] = std::move(lines);
       }
+      if (result.wrong)
+        launch["wrong"] = capsule::nameOf(*result.wrong);
+      if (result.instruction)
+        launch["instruction"] = toJson(*result.instruction);
       if (!result.moved.regions.empty())
         launch["moved"] = jsonOf(result.moved);
       launches.push_back(std::move(launch));

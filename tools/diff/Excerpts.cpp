@@ -111,19 +111,6 @@ static Excerpt sourceAround(const std::string &place) {
   return excerpt;
 }
 
-/// As many lines, none of which says where the source is.
-static std::string withoutSourceLines(StringRef ptx) {
-  std::string text;
-  while (!ptx.empty()) {
-    StringRef line;
-    std::tie(line, ptx) = ptx.split('\n');
-    if (!line.ltrim().starts_with(".loc"))
-      text += line;
-    text += '\n';
-  }
-  return text;
-}
-
 static Expected<std::string> assemblyOf(const std::string &ptx, const std::string &kernel,
                                         const ReplayTarget &target) {
   Expected<runtime::PtxImage> image =
@@ -145,30 +132,21 @@ Expected<std::vector<Excerpt>> excerptsAt(const capsule::Capsule &capsule,
                                           const capsule::Launch &launch,
                                           const capsule::StoreSite &site,
                                           const ReplayTarget &target, const ReplayWork &work) {
-  std::string ptx;
-  if (!work.ptx.empty()) {
-    auto text = input::readFile(work.ptx, capsule::kMaxImageBytes);
-    if (!text)
-      return text.takeError();
-    ptx = (*text)->getBuffer().str();
-  } else {
-    Expected<capsule::ReplayImage> image = capsule::replayImage(capsule, launch);
-    if (!image)
-      return image.takeError();
-    ptx = std::move(image->ptx);
-  }
+  Expected<std::string> ptx = work.textOf(capsule, launch);
+  if (!ptx)
+    return ptx.takeError();
   std::vector<Excerpt> all;
   const auto add = [&](Excerpt excerpt) {
     if (!excerpt.lines.empty())
       all.push_back(std::move(excerpt));
   };
   add(sourceAround(site.source));
-  Excerpt around = linesAround(ptx, site.line);
+  Excerpt around = linesAround(*ptx, site.line);
   around.title = "PTX";
   add(std::move(around));
   if (!target.library.empty()) // another driver, whose instructions nobody has
     return all;
-  Expected<std::string> assembly = assemblyOf(ptx, launch.kernel, target);
+  Expected<std::string> assembly = assemblyOf(*ptx, launch.kernel, target);
   if (!assembly)
     return assembly.takeError();
   Excerpt instructions = instructionsOf(*assembly, site.line);

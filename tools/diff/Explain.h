@@ -4,27 +4,32 @@
 #pragma once
 
 #include "diff/Compare.h"
-#include "tools/diff/ReplayTargets.h"
+#include "tools/diff/Bisect.h"
 
 namespace rubia::tools {
 
-/// What follows from two comparisons: of the recording with the reference, and of that with the
-/// target, which differs from the recording.
-std::string textOfVotes(const capsule::LaunchResult &recordedAndReference,
-                        const capsule::LaunchResult &referenceAndTarget, llvm::StringRef target);
-
-/// The first result of the thread that differs between the target and the reference. If it is
-/// loaded, the threads that wrote it are followed, back to an instruction that is no load.
-/// Products and sums are not fused meanwhile, and NaNs have NVIDIA's bits. Open results
-/// (diff/Trace.h) are the target's on both sides. An error: the thread cannot be followed.
-struct FirstDifference {
-  std::vector<std::string> lines;              // of text
-  std::optional<capsule::StoreSite> site = {}; // the instruction
+/// Who has the votes: what was recorded, a target that differs from that, and a third one.
+struct Voters {
+  const ReplayTarget &target;
+  const ReplayTarget &third; // the reference; where that is the target, a processor
+  /// Of the two, what is compiled and what is interpreted.
+  const ReplayTarget &compiled() const { return target.isReference ? third : target; }
+  const ReplayTarget &interpreted() const { return target.isReference ? target : third; }
 };
-llvm::Expected<FirstDifference> firstDifference(const capsule::Capsule &capsule,
-                                                const capsule::Launch &launch,
-                                                const capsule::Writer &writer,
-                                                const ReplayWork &work, const ReplayTarget &target,
-                                                const ReplayTarget &reference);
+
+/// What follows from two comparisons: of the recording with the third one, and of that with the
+/// target.
+struct Vote {
+  capsule::Party wrong = capsule::Party::Unknown;
+  std::string text;
+};
+Vote voteOf(const capsule::LaunchResult &recordedAndThird,
+            const capsule::LaunchResult &thirdAndTarget, const Voters &voters);
+
+/// Looks for the first instruction whose result differs, in threads that wrote what differs or in
+/// which the launch fails, and adds to the result's explanation. Where no thread shows any, the
+/// compiler's steps are looked at; `differs`: whether it still differs.
+llvm::Error explain(const capsule::Capsule &capsule, const ReplayWork &work, const Voters &voters,
+                    const DiffersOn &differs, capsule::LaunchResult &result);
 
 } // namespace rubia::tools

@@ -8,6 +8,7 @@
 #include "reference/TensorMap.h"
 #include "tools/diff/ReferenceTextures.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Endian.h"
 #include <unistd.h>
 
 using namespace llvm;
@@ -65,8 +66,10 @@ std::vector<uint8_t> laidOut(const Launch &launch, const ptx::Module &module,
 }
 
 /// The launch's own problem, not one of the capsule; empty: it ran. `variables`: more of `ptx`.
+/// `memory`: more than the launch's.
 std::string execute(const Launch &launch, const std::string &ptx, RegionContents &contents,
-                    RegionContents &arrays, std::vector<reference::PlacedVariable> variables) {
+                    RegionContents &arrays, std::vector<reference::PlacedVariable> variables,
+                    std::vector<reference::MemoryRange> memory = {}) {
   if (const std::string why = launch.whyNotReplayable(); !why.empty())
     return why;
   ptx::ParseResult parsed = ptx::parse("ptx", ptx);
@@ -84,7 +87,6 @@ std::string execute(const Launch &launch, const std::string &ptx, RegionContents
     maps.change(region, bytes);
   std::vector<uint8_t> parameters = launch.parameters;
   maps.change(parameters, launch.parameters);
-  std::vector<reference::MemoryRange> memory;
   for (auto [region, bytes] : zip_equal(launch.memory, contents)) {
     const reference::MemoryRange range{region.address, bytes};
     if (region.kind == "variable")
@@ -220,36 +222,89 @@ Error Replayer::replay(const Launch &launch) {
 
 } // namespace
 
+namespace {
+/// A launch with instrumented PTX, and the contents of its memory before it.
+struct Instrumented {
+  const Launch &launch;
+  std::string ptx;
+  RegionContents memory = {}, arrays = {};
+  std::vector<reference::MemoryRange> more = {}; // memory of ours
+
+  static Expected<Instrumented> of(const Capsule &capsule, size_t index, const std::string &ptx);
+  /// An error: the launch does.
+  Error run(const std::string &text, std::vector<reference::PlacedVariable> variables) {
+    const std::string problem = execute(launch, text, memory, arrays, std::move(variables), more);
+    return problem.empty() ? Error::success() : createStringError(problem);
+  }
+};
+} // namespace
+
+Expected<Instrumented> Instrumented::of(const Capsule &capsule, size_t index,
+                                        const std::string &ptx) {
+  Instrumented one{capsule.launches[index], ptx};
+  for (const Region *region : one.launch.regions())
+    if (Error error =
+            capsule.contents(*region, region->before)
+                .moveInto((one.memory.size() < one.launch.memory.size() ? one.memory : one.arrays)
+                              .emplace_back()))
+      return std::move(error);
+  if (!ptx.empty())
+    return one;
+  Expected<capsule::ReplayImage> image = replayImage(capsule, one.launch);
+  if (!image)
+    return image.takeError();
+  one.ptx = std::move(image->ptx);
+  return one;
+}
+
+static reference::MemoryRange rangeOf(MutableArrayRef<uint8_t> bytes) {
+  return {reinterpret_cast<uint64_t>(bytes.data()), bytes};
+}
+
 Expected<std::vector<uint8_t>> traceOnReference(const Capsule &capsule, const capsule::TraceOf &of,
                                                 const std::string &ptx,
                                                 MutableArrayRef<uint8_t> given) {
-  const Launch &launch = capsule.launches[of.launch];
-  RegionContents memory, arrays;
-  for (const Region *region : launch.regions())
-    if (Error error =
-            capsule.contents(*region, region->before)
-                .moveInto((memory.size() < launch.memory.size() ? memory : arrays).emplace_back()))
-      return std::move(error);
-  std::string text = ptx;
-  if (text.empty()) {
-    Expected<capsule::ReplayImage> image = replayImage(capsule, launch);
-    if (!image)
-      return image.takeError();
-    text = std::move(image->ptx);
-  }
-  Expected<capsule::TracedPtx> traced = capsule::instrumentTrace(text, launch.kernel, of.given);
+  Expected<Instrumented> one = Instrumented::of(capsule, of.launch, ptx);
+  if (!one)
+    return one.takeError();
+  Expected<capsule::TracedPtx> traced =
+      capsule::instrumentTrace(one->ptx, one->launch.kernel, of.given);
   if (!traced)
     return traced.takeError();
   std::vector<uint8_t> trace = capsule::traceRequest(of.cta, of.thread);
-  const auto at = [](MutableArrayRef<uint8_t> bytes) {
-    return reference::MemoryRange{reinterpret_cast<uint64_t>(bytes.data()), bytes};
+  uint64_t addresses[] = {reinterpret_cast<uint64_t>(trace.data()),
+                          reinterpret_cast<uint64_t>(given.data())};
+  const auto at = [&](unsigned i) {
+    return rangeOf({reinterpret_cast<uint8_t *>(&addresses[i]), sizeof(addresses[i])});
   };
-  const std::string problem =
-      execute(launch, traced->text, memory, arrays,
-              {{capsule::kTraceVariable, at(trace)}, {capsule::kGivenVariable, at(given)}});
-  if (!problem.empty())
-    return createStringError(problem);
+  one->more = {rangeOf(trace), rangeOf(given)};
+  if (Error error = one->run(
+          traced->text, {{capsule::kTraceVariable, at(0)}, {capsule::kGivenVariable, at(1)}})) {
+    std::string problem = toString(std::move(error));
+    if (StringRef(problem).contains("unsupported"))
+      return createStringError(problem);
+    support::endian::write32le(trace.data() + capsule::kTraceFailed, 1); // where it ends
+  }
   return trace;
+}
+
+Expected<std::vector<capsule::Writer>> locateOnReference(const Capsule &capsule,
+                                                         const capsule::LocateRequest &request,
+                                                         const std::string &ptx) {
+  Expected<Instrumented> one = Instrumented::of(capsule, request.launch, ptx);
+  if (!one)
+    return one.takeError();
+  if (!request.sharedOf && request.region >= one->launch.memory.size())
+    return createStringError("there is no such byte");
+  Expected<capsule::InstrumentedPtx> watched =
+      capsule::instrumentStores(one->ptx, one->launch.kernel);
+  if (!watched)
+    return watched.takeError();
+  std::vector<uint8_t> watch = capsule::watchRequest(
+      request, request.sharedOf ? 0 : one->launch.memory[request.region].address);
+  if (Error error = one->run(watched->text, {{capsule::kWatchVariable, rangeOf(watch)}}))
+    return std::move(error);
+  return capsule::writersOf(watch, *watched);
 }
 
 Expected<size_t> replayOnReference(const Capsule &capsule, CapsuleOutput &output,

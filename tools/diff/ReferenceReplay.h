@@ -20,4 +20,9 @@ llvm::Expected<std::vector<uint8_t>> traceOnReference(const capsule::Capsule &ca
                                                       const std::string &ptx,
                                                       llvm::MutableArrayRef<uint8_t> given);
 
+/// As capsule::locate.
+llvm::Expected<std::vector<capsule::Writer>>
+locateOnReference(const capsule::Capsule &capsule, const capsule::LocateRequest &request,
+                  const std::string &ptx);
+
 } // namespace rubia::tools

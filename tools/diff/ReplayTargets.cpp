@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/ReplayTargets.h"
+#include "diff/Images.h"
 #include "tools/Commands.h"
 #include "tools/OutputFile.h"
 #include "tools/Programs.h"
+#include "tools/diff/TemporaryFolder.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -116,6 +118,17 @@ Expected<Capsule> ReplayWork::open() const {
   return capsule;
 }
 
+Expected<std::string> ReplayWork::textOf(const Capsule &capsule, const Launch &launch) const {
+  if (ptx.empty()) {
+    Expected<capsule::ReplayImage> image = capsule::replayImage(capsule, launch);
+    return image ? Expected<std::string>(std::move(image->ptx)) : image.takeError();
+  }
+  auto file = input::readFile(ptx, capsule::kMaxImageBytes);
+  if (!file)
+    return file.takeError();
+  return (*file)->getBuffer().str();
+}
+
 Expected<std::function<bool(const Launch &)>> ReplayWork::chooser() const {
   auto names = std::make_shared<Regex>(kernel.empty() ? "^" : kernel); // an empty one is invalid
   std::string problem;
@@ -178,18 +191,7 @@ static Error failureOf(const ReplayTarget &target, int status, const std::string
                            (last.empty() ? (*text)->getBuffer().rtrim() : last));
 }
 
-namespace {
-struct TemporaryFolder {
-  SmallString<128> path;
-  std::error_code problem = sys::fs::createUniqueDirectory("rubia-replay", path);
-  ~TemporaryFolder() {
-    if (!problem)
-      (void)sys::fs::remove_directories(path); // a leftover harms nobody
-  }
-};
-} // namespace
-
-static json::Object toJson(const capsule::StoreSite &site) {
+json::Object toJson(const capsule::StoreSite &site) {
   return json::Object{{"line", site.line},
                       {"instruction", json::fixUTF8(site.text)},
                       {"source", json::fixUTF8(site.source)}};
@@ -308,6 +310,30 @@ Expected<capsule::WriterMap> locateAllOn(const ReplayWork &work, const ReplayTar
   return map;
 }
 
+/// What Rubia says on stderr as the launch runs, under a check of the emulator; empty: none.
+static Expected<std::string> messagesOf(const ReplayWork &work, const ReplayTarget &target,
+                                        uint64_t ordinal, const std::string &check) {
+  TemporaryFolder folder;
+  if (folder.problem)
+    return createStringError("no temporary folder: " + folder.problem.message());
+  ReplayTarget checked = target;
+  if (!check.empty())
+    checked.settings.set(settings::Id::emulatorCheck, check);
+  ReplayWork one = work;
+  one.ordinals = {ordinal};
+  const std::string messages = (folder.path + "/messages").str();
+  // Such a launch fails: what counts is what it says.
+  Expected<int> status =
+      runOnce(one, (folder.path + "/capsule").str(), checked, {"--messages", messages});
+  if (!status)
+    return status.takeError();
+  constexpr uint64_t kMost = 1 << 20;
+  auto text = input::readFile(messages, kMost);
+  if (!text)
+    return text.takeError();
+  return (*text)->getBuffer().str();
+}
+
 Expected<std::vector<uint8_t>> traceOn(const ReplayWork &work, const ReplayTarget &target,
                                        const capsule::TraceOf &of, ArrayRef<uint8_t> given) {
   TemporaryFolder folder;
@@ -329,10 +355,13 @@ Expected<std::vector<uint8_t>> traceOn(const ReplayWork &work, const ReplayTarge
       return std::move(error);
     words.insert(words.end(), {"--given", givenFile});
   }
+  if (of.isFailing && !target.isReference)
+    words.push_back("--failing");
   Expected<int> status = runOnce(work, output, target, std::move(words));
   if (!status)
     return status.takeError();
-  if (*status)
+  const bool isKept = of.isFailing && !target.isReference && sys::fs::exists(output);
+  if (*status && !isKept)
     return failureOf(target, *status, messages);
   auto bytes = input::readFile(output, UINT64_MAX);
   if (!bytes)
@@ -340,7 +369,57 @@ Expected<std::vector<uint8_t>> traceOn(const ReplayWork &work, const ReplayTarge
   const StringRef all = (*bytes)->getBuffer();
   if (all.size() != capsule::kTraceBytes)
     return createStringError("what the replay on " + target.name + " has written is cut");
-  return std::vector<uint8_t>(all.bytes_begin(), all.bytes_end());
+  std::vector<uint8_t> trace(all.bytes_begin(), all.bytes_end());
+  if (*status) // a signal ended it
+    trace[capsule::kTraceFailed] = 1;
+  return trace;
+}
+
+std::string withoutSourceLines(StringRef ptx) {
+  std::string text;
+  for (StringRef line : split(ptx, '\n'))
+    text += (line.ltrim().starts_with(".loc") ? "" : line.str()) + "\n";
+  return text;
+}
+
+std::optional<FailingThread> failingThreadIn(StringRef message) {
+  SmallVector<StringRef> parts;
+  constexpr unsigned kNumbers = 6, kBefore = 1, kKind = 2;
+  const char *three = "\\(([0-9]+),([0-9]+),([0-9]+)\\)";
+  if (!Regex("([^\n]*)(workgroup|block) " + std::string(three) + ",? thread " + three + "([^\n]*)")
+           .match(message, &parts))
+    return std::nullopt;
+  FailingThread failing;
+  for (unsigned i = 0; i < kNumbers; ++i) {
+    uint32_t &number = i < 3 ? failing.thread.cta[i] : failing.thread.thread[i - 3];
+    if (parts[kKind + 1 + i].getAsInteger(10, number))
+      return std::nullopt;
+  }
+  // "[k.ptx:12]" behind the thread, or "k.ptx:12:" where the message begins.
+  SmallVector<StringRef> place;
+  if (Regex("\\[[^]0-9][^]]*:([0-9]+)( in [^]]*)?\\]").match(parts.back(), &place) ||
+      (parts[kKind] == "block" && Regex("ptx:([0-9]+):").match(parts[kBefore], &place)))
+    (void)place[1].getAsInteger(10, failing.line); // 0 where it does not fit
+  return failing;
+}
+
+Expected<std::optional<FailingThread>> failingThread(const Capsule &capsule, const Launch &launch,
+                                                     const ReplayWork &work,
+                                                     const ReplayTarget &target) {
+  TemporaryFolder folder;
+  if (folder.problem)
+    return createStringError("no temporary folder: " + folder.problem.message());
+  Expected<std::string> ptx = work.textOf(capsule, launch);
+  if (!ptx)
+    return ptx.takeError();
+  ReplayWork plain = work;
+  plain.ptx = (folder.path + "/plain.ptx").str();
+  if (Error error = writeFile(plain.ptx, withoutSourceLines(*ptx)))
+    return std::move(error);
+  Expected<std::string> said = messagesOf(plain, target, launch.ordinal, "");
+  if (!said)
+    return said.takeError();
+  return failingThreadIn(*said);
 }
 
 Error writeTouched(const Capsule &capsule, const ReplayWork &work, const std::string &library,
@@ -395,24 +474,10 @@ Expected<std::map<uint64_t, capsule::TouchedPages>> touchedOn(const ReplayWork &
 static Expected<std::string> findingOf(const ReplayWork &work, const ReplayTarget &target,
                                        uint64_t ordinal, const std::string &check,
                                        StringRef words) {
-  TemporaryFolder folder;
-  if (folder.problem)
-    return createStringError("no temporary folder: " + folder.problem.message());
-  ReplayTarget checked = target;
-  checked.settings.set(settings::Id::emulatorCheck, check);
-  ReplayWork one = work;
-  one.ordinals = {ordinal};
-  const std::string messages = (folder.path + "/messages").str();
-  // Such a launch fails: what counts is what it says.
-  Expected<int> status =
-      runOnce(one, (folder.path + "/capsule").str(), checked, {"--messages", messages});
-  if (!status)
-    return status.takeError();
-  constexpr uint64_t kMost = 1 << 20;
-  auto text = input::readFile(messages, kMost);
-  if (!text)
-    return text.takeError();
-  const StringRef all = (*text)->getBuffer();
+  Expected<std::string> said = messagesOf(work, target, ordinal, check);
+  if (!said)
+    return said.takeError();
+  const StringRef all = *said;
   const size_t at = all.find(words);
   if (at == StringRef::npos)
     return "";

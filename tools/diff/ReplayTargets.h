@@ -30,6 +30,9 @@ struct ReplayWork {
 
   /// The capsule, with these images.
   llvm::Expected<capsule::Capsule> open() const;
+  /// The PTX of a launch.
+  llvm::Expected<std::string> textOf(const capsule::Capsule &capsule,
+                                     const capsule::Launch &launch) const;
   /// Which launches are meant. An error: `kernel` is no regular expression.
   llvm::Expected<std::function<bool(const capsule::Launch &)>> chooser() const;
 };
@@ -61,6 +64,22 @@ llvm::Expected<std::vector<uint8_t>> traceOn(const ReplayWork &work, const Repla
                                              const capsule::TraceOf &of,
                                              llvm::ArrayRef<uint8_t> given = {});
 
+/// As many lines, none of which says where the source is: a target names lines of the PTX then.
+std::string withoutSourceLines(llvm::StringRef ptx);
+
+/// The thread that a launch fails in, and the line of the PTX, 0 where it is not told. None: what
+/// the target says of that does not name it.
+struct FailingThread {
+  capsule::Writer thread;
+  uint32_t line = 0;
+};
+/// In a message of the emulator or the interpreter.
+std::optional<FailingThread> failingThreadIn(llvm::StringRef message);
+llvm::Expected<std::optional<FailingThread>> failingThread(const capsule::Capsule &capsule,
+                                                           const capsule::Launch &launch,
+                                                           const ReplayWork &work,
+                                                           const ReplayTarget &target);
+
 /// By ordinal, what launches touch: those that can be looked at so.
 llvm::Expected<std::map<uint64_t, capsule::TouchedPages>> touchedOn(const ReplayWork &work,
                                                                     const ReplayTarget &target);
@@ -78,6 +97,7 @@ struct Undefined {
   bool isRace = false;
   std::string what;
 };
+llvm::json::Object toJson(const capsule::StoreSite &site);
 llvm::json::Value toJson(const capsule::Writer &writer);
 
 /// What the launches made of their memory there. Of a replay that had to be begun again there are

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// rubia diff --explain and --reduce: who is wrong, and the first instruction whose result differs.
+#include "SmallCapsule.h"
+#include <filesystem>
+#include <fstream>
+
+namespace diff_tests {
+namespace {
+
+// The recording has another element than PTX gives.
+TEST(Explain, NamesTheRecordedSide) {
+  const std::string text = diff(makeCapsule(kWrong), "--arch gfx1100 --explain");
+  expectIn(text, "the recorded side is wrong, or ran another program: the reference is as gfx1100");
+  expectIn(text, "none differs while it is watched");
+  expectIn(text, "status 1");
+}
+
+// A product that rounds up to 2^-126: an H100 gives 0, processors keep it (docs/numerics.md,
+// "Flushing"). What follows from it differs too, and comes later.
+TEST(Explain, NamesTheTargetAndTheFirstInstruction) {
+  std::string kernel = kKernel;
+  kernel.replace(kernel.find("  @%p1 st.global"), 0,
+                 ".reg .f32 %f<4>; .reg .b32 %x<3>; .reg .pred %q;\n"
+                 "  setp.eq.u32 %q, %r3, 105;\n"
+                 "  mov.f32 %f1, 0f3fffffff;\n"
+                 "  mov.f32 %f2, 0f00800000;\n"
+                 "  mov.f32 %f3, 0f3f000000;\n"
+                 "  mul.f32 %f1, %f1, %f3;\n"
+                 "  mul.rn.ftz.f32 %f2, %f1, %f2;\n"
+                 "  mov.b32 %x1, %f2;\n"
+                 "  shr.u32 %x2, %x1, 3;\n"
+                 "  @%q mov.u32 %r4, %x2;\n");
+  const std::string text = diff(makeCapsule(kWrong, kernel, true, 0), "--arch gfx942 --explain");
+  expectIn(text, "gfx942 is wrong: the reference is as recorded");
+  expectIn(text, "the first result that differs, in the thread that wrote it: line 23 of the PTX: "
+                 "mul.rn.ftz.f32 %f2, %f1, %f2;");
+  expectIn(text, "  %f2: gfx942 1.17549435E-38 (0x00800000), reference 0 (0x00000000)");
+  expectIn(text, "  with %f1 = 0.99999994 (0x3f7fffff)");
+  expectIn(text,
+           "  from %f1 = 1.99999988 (0x3fffffff): line 19 of the PTX: mov.f32 %f1, 0f3fffffff;");
+  expectIn(text, "status 1");
+}
+
+// The same product in thread 0, from which it goes through shared memory to thread 33, and in there
+// through a generic address to thread 41, which stores it.
+TEST(Explain, FollowsWhatIsLoadedToTheThreadThatComputedIt) {
+  std::string kernel = kKernel;
+  kernel.replace(kernel.find("  @%p1 st.global"), 0,
+                 ".shared .align 4 .b8 values[8];\n"
+                 ".reg .f32 %f<4>; .reg .b32 %x<3>; .reg .b64 %a<3>; .reg .pred %q, %s, %t;\n"
+                 "  setp.eq.u32 %s, %r1, 0;\n"
+                 "  setp.eq.u32 %t, %r1, 33;\n"
+                 "  setp.eq.u32 %q, %r3, 105;\n"
+                 "  mov.f32 %f1, 0f3f7fffff;\n"
+                 "  mov.f32 %f2, 0f00800000;\n"
+                 "  @%s mul.rn.ftz.f32 %f2, %f1, %f2;\n" // line 24
+                 "  mov.b32 %x1, %f2;\n"
+                 "  @%s st.shared.u32 [values], %x1;\n" // line 26
+                 "  bar.sync 0;\n"
+                 "  @%t ld.shared.u32 %x1, [values];\n" // line 28
+                 "  add.u32 %x1, %x1, 1;\n"
+                 "  mov.u64 %a1, values;\n"
+                 "  cvta.shared.u64 %a1, %a1;\n"
+                 "  @%t st.u32 [%a1+4], %x1;\n" // line 32
+                 "  bar.sync 0;\n"
+                 "  mov.u32 %x2, values;\n"
+                 "  @%q ld.shared.u32 %r4, [%x2+4];\n"); // line 35
+  const std::string page = testing::TempDir() + "rubia-explained." + std::to_string(getpid());
+  const std::string text =
+      diff(makeCapsule(kWrong, kernel, true, 1), "--arch gfx942 --explain --html '" + page + "'");
+  expectIn(text, "gfx942 is wrong: the reference is as recorded");
+  expectIn(text,
+           "in the thread that wrote it: line 35 of the PTX: @%q ld.shared.u32 %r4, [%x2+4];");
+  expectIn(text, "thread (33,0,0) of CTA (1,0,0) wrote there: line 32 of the PTX");
+  expectIn(text, "thread (0,0,0) of CTA (1,0,0) wrote there: line 26 of the PTX");
+  expectIn(text, "the first result that differs, in thread (0,0,0) of CTA (1,0,0): line 24 of the "
+                 "PTX: @%s mul.rn.ftz.f32 %f2, %f1, %f2;");
+  expectIn(text, "  %f2: gfx942 1.17549435E-38 (0x00800000), reference 0 (0x00000000)");
+  std::ifstream file(page);
+  const std::string html{std::istreambuf_iterator(file), {}};
+  expectIn(html, "the first result that differs, in thread (0,0,0) of CTA (1,0,0): line 24");
+  expectIn(html, "<span class=\"marked\">24</span>"); // in the PTX
+  unlink(page.c_str());
+}
+
+// What has nothing to do with the difference goes, and the script needs `rubia launch` alone.
+TEST(Explain, ReducesALaunchToWhatMatters) {
+  std::string kernel = kKernel;
+  std::string noise = ".reg .f32 %f<9>; .reg .b32 %x<99>; .reg .pred %q;\n";
+  for (unsigned i = 1; i < 20; ++i)
+    noise += formatv("  mad.lo.u32 %x{0}, %r1, {0}, %r2;\n  xor.b32 %r4, %r4, %x{0};\n"
+                     "  xor.b32 %r4, %r4, %x{0};\n",
+                     i)
+                 .str();
+  kernel.replace(kernel.find("  @%p1 st.global"), 0,
+                 noise + "  setp.eq.u32 %q, %r1, 41;\n"
+                         "  mov.f32 %f1, 0f3f7fffff;\n"
+                         "  mov.f32 %f2, 0f00800000;\n"
+                         "  mul.rn.ftz.f32 %f2, %f1, %f2;\n"
+                         "  ex2.approx.ftz.f32 %f3, %f1;\n"
+                         "  @%q mov.b32 %r4, %f2;\n");
+  const std::string folder = testing::TempDir() + "rubia-reduced." + std::to_string(getpid());
+  const std::string text = diff(makeCapsule(kWrong, kernel, true, 0),
+                                "--arch gfx942 --no-locate --reduce '" + folder + "'");
+  expectIn(text, "reduced to ");
+  expectIn(text, " PTX, 1 CTAs and 4 bytes");
+  std::ifstream file(folder + "/kernel.ptx");
+  const std::string ptx{std::istreambuf_iterator(file), {}};
+  expectIn(ptx, "mul.rn.ftz.f32 %f2, %f1, %f2;");
+  EXPECT_LT(StringRef(ptx).count('\n'), 30u) << ptx;
+  const std::string tools = StringRef(RUBIA_COMMAND).rsplit('/').first.str();
+  const auto run = [&] {
+    return std::system(
+        ("PATH='" + tools + "':$PATH '" + folder + "/run.sh' > '" + folder + "/said' 2>&1")
+            .c_str());
+  };
+  EXPECT_NE(run(), 0);
+  std::ifstream said(folder + "/said");
+  expectIn(std::string{std::istreambuf_iterator(said), {}}, "differ");
+  // With the bits of an H100 the same script passes.
+  EXPECT_EQ(
+      std::system(("sed -i 's/--flush native/--flush nvidia/' '" + folder + "/run.sh'").c_str()),
+      0);
+  EXPECT_EQ(run(), 0);
+  std::filesystem::remove_all(folder);
+}
+
+/// What the kernel makes of element 105; %q is false everywhere.
+std::string kernelWith(StringRef instructions) {
+  std::string text = kKernel;
+  text.replace(text.find("  @%p1 st.global"), 0,
+               (".reg .b32 %x<9>; .reg .b16 %h<3>; .reg .f32 %f<4>; .reg .pred %q, %s, %t;\n"
+                "  setp.ne.u32 %q, %r1, %r1;\n  setp.eq.u32 %s, %r3, 105;\n" +
+                instructions + "  selp.b32 %r4, %x1, %r4, %s;\n")
+                   .str());
+  return text;
+}
+
+// What an H100 gives there, docs/ptxas-differences.md, "Where NVIDIA's assembler does not follow
+// the manual".
+TEST(Explain, NamesTheRecordedSideWhereNvidiasCompilerIsWrong) {
+  struct Case {
+    const char *instructions;
+    uint32_t h100;
+  };
+  for (const Case &one : {
+           // Guards that do not hold.
+           Case{"  mov.f32 %f1, 0f3f800000;\n  setp.ne.u32 %t, %r1, %r1;\n"
+                "  @%q testp.number.f32 %t, %f1;\n  selp.u32 %x1, 7, 5, %t;\n",
+                7},
+           {"  mov.u32 %x1, 0x12348765;\n  mov.u16 %h1, 3;\n"
+            "  @%q set.lt.s32.s16 %x1, %h1, 4;\n",
+            0xffff8765},
+           {"  mov.f32 %f1, 0fc2280000;\n  mov.u16 %h1, 3;\n"
+            "  @%q set.lt.f32.s16 %f1, %h1, 4;\n  mov.b32 %x1, %f1;\n",
+            0x00000000},
+           {"  mov.u32 %x1, 100;\n  mov.u32 %x2, 0x01010101;\n"
+            "  @%q vadd4.u32.u32.u32.add %x1, %x2, %x2, %x1;\n",
+            108},
+           // Constants that are folded wrongly.
+           {"  mov.u32 %x2, 0x12345678;\n  bfe.s32 %x1, %x2, 40, 4;\n", 0xffffffff},
+           {"  mov.u32 %x2, 0x12345678;\n  mov.u32 %x3, 0x9abcdef0;\n"
+            "  bfi.b32 %x1, %x2, %x3, 0, 32;\n",
+            0x9abcdef0},
+       }) {
+    const std::string text = diff(makeCapsule(kWrong, kernelWith(one.instructions), true, one.h100),
+                                  "--arch gfx1100,gfx942 --explain");
+    for (const char *target : {"gfx1100", "gfx942"})
+      expectIn(text, formatv("the recorded side is wrong, or ran another program: the reference is "
+                             "as {0}",
+                             target)
+                         .str());
+    expectIn(text, "1 of 128 b32 elements differ; element 105");
+    expectIn(text, "status 1");
+  }
+}
+
+// A mistake of the optimiser that is not there where anything is watched.
+TEST(Explain, NamesThePassWhereNothingDiffersWhileItIsWatched) {
+  const std::string text =
+      diff(makeCapsule(~0u), "--arch gfx1100 --explain",
+           "RUBIA_TEST_WRONG_PASS=4 RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off RUBIA_WORKER="
+           "'" RUBIA_MUTATING_WORKER "' '" RUBIA_WRONG_COMMAND "'");
+  expectIn(text, "gfx1100 is wrong: the reference is as recorded");
+  expectIn(text, "none differs while it is watched");
+  expectIn(text, "what is watched is compiled otherwise");
+  expectIn(text, "  with optimise=0 it does not differ");
+  expectIn(text, "  LLVM's pass 4 of ");
+  expectIn(text, "status 1");
+}
+
+// 2^0.3, far from its value, in a thread that goes on with it: what follows is equal.
+TEST(Explain, NamesAnInexactResultThatIsBeyondItsBound) {
+  const std::string kernel = kernelWith("  mov.f32 %f1, 0f3e99999a;\n"
+                                        "  ex2.approx.ftz.f32 %f2, %f1;\n" // line 21
+                                        "  mov.b32 %x1, %f2;\n");
+  const auto explained = [&](StringRef wrong) {
+    return diff(makeCapsule(kWrong, kernel, true, 0x3f9d9624),
+                "--arch gfx1100 --type 0=f32 --explain",
+                ("RUBIA_TEST_MUTANT='ptx 21|ex2.approx.ftz.f32 %f2, %f1;|" + wrong +
+                 "' RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
+                 "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'")
+                    .str());
+  };
+  const std::string text =
+      explained("ex2.approx.ftz.f32 %f2, %f1; mul.rn.f32 %f2, %f2, 0f3f804189;"); // 1.002
+  expectIn(text, "gfx1100 is wrong: the reference is as recorded");
+  expectIn(text,
+           "the first result that is beyond its own bound, in the thread that wrote it: line 21 "
+           "of the PTX: ex2.approx.ftz.f32 %f2, %f1;");
+  expectIn(text, "with %f1 = 0.300000012 (0x3e99999a)");
+  // By a bit of the last place it may differ.
+  expectIn(explained("ex2.approx.ftz.f32 %f2, %f1; mul.rn.f32 %f2, %f2, 0f3f800001;"), "status 0");
+}
+
+} // namespace
+} // namespace diff_tests
