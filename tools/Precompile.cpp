@@ -11,6 +11,7 @@
 #include "tools/Commands.h"
 #include "tools/EndingSignals.h"
 #include "tools/OutputFile.h"
+#include "tools/PrecompileMerge.h"
 #include "tools/PrecompileProgress.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -31,7 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct PrecompileOptions {
-  std::vector<std::string> paths, records, archs{targets::byDefault().name.str()}, reports;
+  std::vector<std::string> paths, records, merged, archs{targets::byDefault().name.str()}, reports;
   std::string output, signer, shard, progress = "auto";
   settings::Settings settings;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
@@ -334,7 +335,30 @@ Expected<runtime::CacheDirectory> openOutput(const std::string &output) {
   return directory;
 }
 
+// Of shards that have run: nothing is compiled.
+int merge(const PrecompileOptions &options) {
+  if (!options.paths.empty() || !options.records.empty() || options.reports.empty()) {
+    fail("--merge takes reports alone, and --report for the one that is made of them");
+    return kUsage;
+  }
+  Expected<nlohmann::ordered_json> merged = mergeReports(options.merged);
+  if (!merged)
+    return fail(merged.takeError());
+  const nlohmann::ordered_json &summary = (*merged)["summary"];
+  int status = summary["exit_status"].get<int>();
+  for (const std::string &path : options.reports)
+    if (Error error = writeFile(path, dump(*merged, 2) + "\n"))
+      status = fail(std::move(error));
+  notices() << "rubia: " << summary["kernels"].dump() << " kernels of " << options.merged.size()
+            << " reports: " << summary["compiled"].dump() << " compiled, "
+            << summary["cached"].dump() << " in the cache, " << summary["failed"].dump()
+            << " failed\n";
+  return status;
+}
+
 int precompile(const PrecompileOptions &options) {
+  if (!options.merged.empty())
+    return merge(options);
   if (options.paths.empty() && options.records.empty()) {
     fail("a path is needed, or --kernels");
     return kUsage;
@@ -451,6 +475,10 @@ void addPrecompile(CLI::App &app, int &status) {
       ->transform(CLI::AsSizeValue(false));
   command->add_option("--capability", options->capability,
                       "what programs are told, such as 89; default: as `rubia run` tells them");
+  command
+      ->add_option("--merge", options->merged,
+                   "compile nothing: make one report of those of all shards")
+      ->check(CLI::ExistingFile);
   command->add_option("--report", options->reports,
                       "write what became of each kernel: .json, else a table");
   command

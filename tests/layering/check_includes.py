@@ -135,6 +135,8 @@ def check_sources(root):
             for number, line in enumerate(file.read_text().splitlines(), 1):
                 if ENVIRONMENT.search(line) and me not in READ_THE_ENVIRONMENT:
                     errors.append(f"{me}:{number}: settings/ alone reads the environment")
+                if "namespace llvm::AMDGPU" in line and file.name != "LlvmPrivate.h":
+                    errors.append(f"{me}:{number}: what is private to LLVM is declared in LlvmPrivate.h alone")
                 match = INCLUDE.match(line)
                 problem = match and include_problem(root, me, *match.groups())
                 if problem:

@@ -244,6 +244,72 @@ class Shards(PrecompileTest):
         self.assertEqual(union, self.entries())
 
 
+class Merge(PrecompileTest):
+    def shards(self, *, kernels=5):
+        """Reports of three shards, one of whose kernels cannot be compiled."""
+        path = self.file("d/a.ptx", HEADER + "".join(kernel(f"k{i}", i) for i in range(kernels)) + bad_kernel("bad"))
+        self.file("d/b.ptx", "no PTX")
+        files = []
+        for i in (1, 2, 3):
+            subprocess.run([RUBIA, "precompile", str(path.parent), "--shard", f"{i}/3", "-o", str(self.cache), "--report", str(self.folder / f"{i}.json")],
+                           env=self.environment(), capture_output=True, timeout=900)
+            files.append(self.folder / f"{i}.json")
+        return files
+
+    def merge(self, *files, expect):
+        out = self.folder / "all.json"
+        done = subprocess.run([RUBIA, "precompile", "--merge", *map(str, files), "--report", str(out)], env=self.environment(), capture_output=True,
+                              text=True, timeout=60)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        self.text = done.stderr
+        return json.loads(out.read_text()) if out.exists() else None
+
+    def test_one_report_has_what_all_have(self):
+        files = self.shards()
+        merged = self.merge(*files, expect=3)
+        self.precompile(self.folder / "d", expect=3)
+        whole = self.report["summary"]
+        self.assertEqual({k["kernel"]: k["status"] for k in merged["kernels"]},
+                         {k["kernel"]: k["status"].replace("cached", "compiled") for k in self.report["kernels"]})
+        self.assertEqual([merged["summary"][key] for key in ("files", "images", "kernels", "failed", "problems", "exit_status")],
+                         [whole[key] for key in ("files", "images", "kernels", "failed", "problems", "exit_status")])
+        self.assertEqual(merged["problems"], self.report["problems"])
+
+    def test_what_was_compiled_once_has_not_failed(self):
+        files = self.shards(kernels=1)
+        first = json.loads(files[0].read_text())
+        again = self.file("again.json", json.dumps(first | {"kernels": [k | {"status": "failed", "reason": "killed"} for k in first["kernels"]]}))
+        for order in ([again, *files], [*files, again]):
+            self.assertEqual(self.merge(*order, expect=3)["summary"]["failed"], 1)
+
+    def test_what_does_not_fit_is_an_error(self):
+        files = self.shards(kernels=1)
+        self.assertIsNone(self.merge(files[0], files[2], expect=1))
+        self.assertIn("no report of shard 2 of 3", self.text)
+        report = json.loads(files[0].read_text())
+        for change, why in (({"archs": ["gfx942"]}, "for other targets"), ({"shard": "1/2"}, "of 2 shards, the others are of 3"),
+                            ({"version": 9}, "no report of"), ({"kernels": [{}]}, "key")):
+            self.merge(*files, self.file("other.json", json.dumps(report | change)), expect=1)
+            self.assertIn(why, self.text)
+        self.merge(self.file("text.json", "nothing"), expect=1)
+        self.merge(self.folder / "absent.json", expect=2)
+
+    def test_the_jobs_of_slurm(self):
+        path = self.file("programs/a.ptx", HEADER + "".join(kernel(f"k{i}", i) for i in range(4)))
+        result, jobs = self.folder / "result", PREBUILT.parents[1] / "precompile"
+        bin_folder = self.folder / "bin"
+        bin_folder.mkdir()
+        (bin_folder / "rubia").symlink_to(pathlib.Path(RUBIA).resolve())
+        slurm = {"PATH": f"{bin_folder}:{os.environ['PATH']}", "SLURM_ARRAY_TASK_MIN": "0", "SLURM_ARRAY_TASK_COUNT": "2"}
+        for task in ("0", "1"):
+            subprocess.run(["bash", jobs / "precompile.slurm", path.parent, "gfx1100", result], check=True, capture_output=True, timeout=300,
+                           env=self.environment(SLURM_ARRAY_TASK_ID=task, **slurm))
+        subprocess.run(["bash", jobs / "merge.slurm", result], check=True, capture_output=True, timeout=60, env=self.environment(**slurm))
+        self.assertEqual(json.loads((result / "report.json").read_text())["summary"]["kernels"], 4)
+        done = self.launch(path, "k3", RUBIA_COMPILE="never", RUBIA_CACHE_DIR=self.folder / "empty", RUBIA_CACHE_PACKS=result / "kernels.pack")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
 class Eager(PrecompileTest):
     """RUBIA_COMPILE=eager: the rest of a module is compiled while the program waits for what it needs."""
 

@@ -22,18 +22,18 @@ Expected<json::Object> parseBreakpoint(StringRef text, StringRef file) {
       return createStringError("'" + where.drop_front() + "' is no pc");
     message = json::Object{{"kind", "pc"}, {"pc", int64_t(number)}};
   } else if (!where.getAsInteger(10, number)) {
-    message = json::Object{{"kind", "line"}, {"file", file}, {"line", int64_t(number)}};
+    message = json::Object{{"kind", "line"}, {"file", file.str()}, {"line", int64_t(number)}};
   } else if (!digits.empty() && !digits.getAsInteger(10, number)) {
-    message = json::Object{{"kind", "line"}, {"file", name}, {"line", int64_t(number)}};
+    message = json::Object{{"kind", "line"}, {"file", name.str()}, {"line", int64_t(number)}};
   } else {
-    message = json::Object{{"kind", "function"}, {"name", where}};
+    message = json::Object{{"kind", "function"}, {"name", where.str()}};
   }
   for (size_t i = 1; i < words.size(); i += 2) {
     std::optional<json::Array> place = parseTriple(words[i + 1]);
     if ((words[i] != "thread" && words[i] != "workgroup") || !place)
       return createStringError("'" + words[i] + " " + words[i + 1] +
                                "' is neither thread X,Y,Z nor workgroup X,Y,Z");
-    message[words[i]] = std::move(*place);
+    message[words[i].str()] = std::move(*place);
   }
   return message;
 }

@@ -19,6 +19,11 @@ static const json::Object &objectIn(const json::Object &object, StringRef key) {
   return found ? *found : empty;
 }
 
+/// A copy: what it was taken from may be gone before the answer is sent.
+static std::string textIn(const json::Object &object, StringRef key, StringRef otherwise = "") {
+  return object.getString(key).value_or(otherwise).str();
+}
+
 int DapSession::loop() {
   while (!isDone) {
     Event event = debuggee.wait(channel.descriptor());
@@ -256,7 +261,7 @@ void DapSession::stopped(const json::Object &stop) {
   const StringRef reason = stop.getString("reason").value_or("");
   focused = threadOf(stop);
   faultText = stop.getString("message").value_or("").str();
-  json::Object body{{"reason", reason == "fault" ? "exception" : reason},
+  json::Object body{{"reason", reason == "fault" ? "exception" : reason.str()},
                     {"threadId", focused},
                     {"allThreadsStopped", true}};
   if (!faultText.empty())
@@ -320,9 +325,9 @@ DapSession::Body DapSession::threads() {
 
 json::Object DapSession::sourceOf(StringRef file) {
   const StringRef name = file.rsplit('/').second.empty() ? file : file.rsplit('/').second;
-  json::Object object{{"name", name}};
+  json::Object object{{"name", name.str()}};
   if (file.starts_with("/")) {
-    object["path"] = file;
+    object["path"] = file.str();
     return object;
   }
   auto known = llvm::find(embedded, file);
@@ -362,7 +367,7 @@ DapSession::Body DapSession::stackTrace(const json::Object &arguments) {
     for (const json::Value &value : *list) {
       const json::Object &frame = *value.getAsObject();
       json::Object shown{{"id", thread * kFramesOfThread + int64_t(frames.size())},
-                         {"name", frame.getString("function").value_or("")},
+                         {"name", textIn(frame, "function")},
                          {"line", frame.getInteger("line").value_or(0)},
                          {"column", 0},
                          {"instructionPointerReference",
@@ -380,7 +385,7 @@ DapSession::Body DapSession::stackTrace(const json::Object &arguments) {
 DapSession::Body DapSession::scopes(const json::Object &arguments) {
   const int64_t thread = arguments.getInteger("frameId").value_or(0) / kFramesOfThread;
   auto scope = [&](StringRef name, Scope which) {
-    return json::Object{{"name", name},
+    return json::Object{{"name", name.str()},
                         {"variablesReference", thread * kScopes + which + 1},
                         {"expensive", which == kRegisters}};
   };
@@ -400,9 +405,9 @@ DapSession::Body DapSession::variables(const json::Object &arguments) {
   if (const json::Array *list = found->getAsArray())
     for (const json::Value &value : *list) {
       const json::Object &one = *value.getAsObject();
-      all.push_back(json::Object{{"name", one.getString("name").value_or("")},
+      all.push_back(json::Object{{"name", textIn(one, "name")},
                                  {"value", valueText(one)},
-                                 {"type", one.getString("type").value_or("b32")},
+                                 {"type", textIn(one, "type", "b32")},
                                  {"variablesReference", 0},
                                  {"memoryReference", hexadecimal(numberIn(one, "value"))}});
     }
@@ -450,7 +455,7 @@ DapSession::Body DapSession::disassemble(const json::Object &arguments) {
     for (const json::Value &value : drop_begin(*list, size_t(std::max<int64_t>(offset, 0)))) {
       const json::Object &one = *value.getAsObject();
       json::Object shown{{"address", hexadecimal(uint64_t(one.getInteger("pc").value_or(0)))},
-                         {"instruction", one.getString("instruction").value_or("").trim()}};
+                         {"instruction", StringRef(textIn(one, "instruction")).trim().str()}};
       if (const std::optional<StringRef> file = one.getString("file")) {
         shown["location"] = sourceOf(*file);
         shown["line"] = one.getInteger("line").value_or(0);

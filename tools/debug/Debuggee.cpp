@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -69,8 +70,8 @@ Debuggee::~Debuggee() {
   kill();
   closeAll({&listener, &connection, &signals, &outputs[0], &outputs[1]});
   if (!folder.empty()) {
-    (void)sys::fs::remove(path);
-    (void)sys::fs::remove(folder);
+    ::unlink(path.c_str()); // not LLVM's, which leaves sockets alone
+    ::rmdir(folder.c_str());
   }
 }
 
@@ -85,6 +86,7 @@ Error Debuggee::start(Program program, bool captures) {
   if (child == 0) {
     // A group of its own, which Ctrl-C does not end; and no input, which is the debugger's.
     ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL); // nobody else could let its kernels go on
     const sigset_t set = watchedSignals();
     ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
     const int nothing = ::open("/dev/null", O_RDONLY);

@@ -21,7 +21,8 @@ constexpr Topic kTopics[] = {
      "1: the work failed.\n"
      "2: the command line is wrong.\n"
      "3: a part of the work failed.\n"
-     "`run`, `check` and `debug` end as the program does: 128 and the signal's number if a signal ended "
+     "`run`, `check` and `debug` end as the program does: 128 and the signal's number if a signal "
+     "ended "
      "it.\n"},
     {"arguments", "the arguments of rubia launch",
      "Each parameter of the kernel takes one argument, in order:\n"
@@ -79,6 +80,7 @@ constexpr std::pair<StringLiteral, StringLiteral> kExamples[] = {
                "  rubia launch k.ptx --entry saxpy --stats --grid 4 --block 256 ...\n"},
     {"precompile", "  rubia precompile ./app lib/ --arch gfx1100,gfx942 -o kernels.pack\n"
                    "  rubia precompile image.tar --shard 1/8 -o cache\n"
+                   "  rubia precompile --merge shard*.json --report all.json\n"
                    "  rubia precompile --kernels used.kernels --arch gfx942 -o used.pack\n"},
     {"doctor", "  rubia doctor\n"
                "  rubia doctor --selftest --arch gfx942\n"},

@@ -6,6 +6,7 @@
 // multiply-addition, for one (docs/errata.md). So the upper half of these is cleared, unless only
 // the lower half is read.
 #include "codegen/lib/errata/HalfResults.h"
+#include "codegen/lib/LlvmPrivate.h"
 #include "codegen/lib/errata/MachineNames.h"
 #include "targets/Target.h"
 #include "llvm/CodeGen/MachineFunction.h"
@@ -17,12 +18,6 @@
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace llvm;
-
-// Private to LLVM's AMDGPU target; its archives export it.
-namespace llvm::AMDGPU {
-enum class OpName : uint8_t {};
-int16_t getNamedOperandIdx(uint16_t opcode, OpName name);
-} // namespace llvm::AMDGPU
 
 namespace rubia::codegen {
 namespace {

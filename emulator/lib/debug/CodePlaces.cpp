@@ -87,14 +87,15 @@ private:
 
 } // namespace
 
-CodePlaces::CodePlaces(const SteppedProgram &code) : code(code) {
+CodePlaces::CodePlaces(const SteppedProgram &code, const SourceLines *lines)
+    : code(code), lines(lines) {
   const Program &program = *code.program;
-  if (!program.lines)
+  if (!lines)
     return;
   places.resize(program.operations.size());
   statements.resize(program.operations.size());
   RowReader reader(program, places, statements, names);
-  program.lines->inspect([&](DWARFContext &context) {
+  lines->inspect([&](DWARFContext &context) {
     for (const auto &unit : context.compile_units()) {
       if (const DWARFDebugLine::LineTable *table = context.getLineTableForUnit(unit.get()))
         reader.read(*table, unit->getCompilationDir() ? unit->getCompilationDir() : "");
@@ -169,9 +170,9 @@ std::vector<size_t> CodePlaces::findFunction(StringRef name) const {
 
 std::string CodePlaces::embeddedText(StringRef file) const {
   std::string text;
-  if (!code.program->lines)
+  if (!lines)
     return text;
-  code.program->lines->inspect([&](DWARFContext &context) {
+  lines->inspect([&](DWARFContext &context) {
     for (const auto &unit : context.compile_units()) {
       const DWARFDebugLine::LineTable *table = context.getLineTableForUnit(unit.get());
       const char *folder = unit->getCompilationDir();

@@ -16,7 +16,8 @@ namespace rubia::emulator {
 
 class CodePlaces {
 public:
-  explicit CodePlaces(const SteppedProgram &code);
+  /// `lines`: of the same code object; null: it has none.
+  CodePlaces(const SteppedProgram &code, const SourceLines *lines);
 
   struct Place {
     uint32_t file = 0; // of files()
@@ -52,6 +53,7 @@ private:
   };
 
   const SteppedProgram &code;
+  const SourceLines *lines;
   std::vector<std::string> names;
   std::vector<Place> places;    // by operation; line 0: none is known
   std::vector<bool> statements; // by operation

@@ -12,8 +12,9 @@ namespace rubia::emulator {
 constexpr unsigned kMessageInterval = 4096; // operations
 
 DebugObserver::DebugObserver(DebugSession &session, const Launch &launch, const Memory &memory)
-    : session(session), launch(launch), code(launch.kernel->program->stepped()), places(code),
-      calls(code), inspection(launch, memory, code, places, calls) {
+    : session(session), launch(launch), code(launch.kernel->program->stepped()),
+      places(code, launch.kernel->program->lines.get()), calls(code),
+      inspection(launch, memory, code, places, calls) {
   std::lock_guard lock(session.mutex);
   number = ++session.launches;
   isPausing = take();
@@ -24,13 +25,14 @@ DebugObserver::DebugObserver(DebugSession &session, const Launch &launch, const 
       list.push_back(json::Object{{"id", one.breakpoint.id},
                                   {"line", int64_t(one.line)},
                                   {"places", int64_t(one.operations.size())}});
-  session.connection.send(json::Object{{"event", "launch"},
-                                       {"launch", int64_t(number)},
-                                       {"kernel", json::fixUTF8(demangle(launch.kernel->name))},
-                                       {"grid", arrayOf(launch.grid)},
-                                       {"block", arrayOf(blockOfThreads(launch, *code.program))},
-                                       {"target", code.program->target->row().name},
-                                       {"breakpoints", std::move(list)}});
+  session.connection.send(
+      json::Object{{"event", "launch"},
+                   {"launch", int64_t(number)},
+                   {"kernel", json::fixUTF8(demangle(launch.kernel->name))},
+                   {"grid", arrayOf(launch.grid)},
+                   {"block", arrayOf(blockOfThreads(launch, *launch.kernel->program))},
+                   {"target", code.program->target->row().name},
+                   {"breakpoints", std::move(list)}});
 }
 
 DebugObserver::~DebugObserver() {
@@ -42,6 +44,8 @@ void DebugObserver::groupStarted(RunningGroup &group) { groups.push_back(&group)
 
 void DebugObserver::groupEnded(RunningGroup &group) {
   llvm::erase(groups, &group);
+  if (focus.group == &group)
+    focus = {};
   for (const Wave &wave : group.waves)
     calls.forget(wave);
 }
@@ -104,7 +108,7 @@ std::vector<int64_t> DebugObserver::hits(Focus &at, size_t operation) {
       continue;
     unsigned lane = unsigned(llvm::countr_zero(exec));
     if (one.breakpoint.thread) {
-      const WavePlace place = placeOf(launch, *code.program, *one.breakpoint.thread);
+      const WavePlace place = placeOf(launch, *launch.kernel->program, *one.breakpoint.thread);
       if (place.wave != at.wave->indexInGroup || !(exec >> place.lane & 1))
         continue;
       lane = place.lane;

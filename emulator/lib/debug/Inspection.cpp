@@ -29,7 +29,7 @@ uint32_t Inspection::pcOf(const Wave &wave) {
 size_t Inspection::depthOf(const Wave &wave, uint32_t pc) const {
   size_t depth = 0;
   auto count = [&](uint32_t at) {
-    depth += code.program->lines ? std::max<size_t>(code.program->lines->frames(at).size(), 1) : 1;
+    depth += lines ? std::max<size_t>(lines->frames(at).size(), 1) : 1;
   };
   count(pc);
   for (const CallStacks::Call &call : calls.of(wave))
@@ -55,8 +55,8 @@ json::Array Inspection::frames(const Wave &wave) const {
     pcs.push_back(call.pc);
   for (const uint32_t pc : pcs) {
     std::vector<SourceFrame> parts;
-    if (code.program->lines)
-      parts = code.program->lines->frames(pc);
+    if (lines)
+      parts = lines->frames(pc);
     if (parts.empty())
       parts.push_back({"", "", 0});
     if (pc == pcs.back() && parts.back().function.empty())
@@ -74,7 +74,7 @@ json::Object Inspection::place(const Focus &focus) const {
       {"workgroup", arrayOf(focus.group->id)},
       {"wave", int64_t(wave.indexInGroup)},
       {"lane", int64_t(focus.lane)},
-      {"thread", arrayOf(threadOf(launch, *code.program, wave.indexInGroup, focus.lane))},
+      {"thread", arrayOf(threadOf(launch, *launch.kernel->program, wave.indexInGroup, focus.lane))},
       {"active", isActive(focus)},
       {"exec", hex(wave.exec())},
       {"pc", int64_t(pc)}};
@@ -108,7 +108,7 @@ json::Array Inspection::lanes(const Focus &focus) const {
   json::Array all;
   const Wave &wave = *focus.wave;
   for (unsigned lane = 0; lane < wave.lanes(); ++lane) {
-    const Dim3 thread = threadOf(launch, *code.program, wave.indexInGroup, lane);
+    const Dim3 thread = threadOf(launch, *launch.kernel->program, wave.indexInGroup, lane);
     all.push_back(json::Object{{"lane", int64_t(lane)},
                                {"thread", arrayOf(thread)},
                                {"active", bool(wave.exec() >> lane & 1)}});
@@ -118,11 +118,11 @@ json::Array Inspection::lanes(const Focus &focus) const {
 
 Expected<Focus> Inspection::find(ArrayRef<RunningGroup *> groups, Dim3 workgroup,
                                  Dim3 thread) const {
-  const Dim3 block = blockOfThreads(launch, *code.program);
+  const Dim3 block = blockOfThreads(launch, *launch.kernel->program);
   if (thread.x >= block.x || thread.y >= block.y || thread.z >= block.z)
     return createStringError("there is no thread " + triple(thread) + " in a block of " +
                              triple(block));
-  const WavePlace at = placeOf(launch, *code.program, thread);
+  const WavePlace at = placeOf(launch, *launch.kernel->program, thread);
   for (RunningGroup *group : groups)
     if (isAt(group->id, workgroup)) {
       Wave &wave = group->waves[at.wave];
@@ -184,10 +184,9 @@ Expected<json::Array> Inspection::lanesOf(const Focus &focus, StringRef name) co
 
 json::Array Inspection::values(const Focus &focus) const {
   json::Array all;
-  if (!code.program->lines)
+  if (!lines)
     return all;
-  for (const NamedValue &value :
-       namedValues(*code.program->lines, *focus.wave, focus.lane, pcOf(*focus.wave))) {
+  for (const NamedValue &value : namedValues(*lines, *focus.wave, focus.lane, pcOf(*focus.wave))) {
     json::Object object = registerValue(value.name, value.low, value.bits);
     object["type"] = value.type;
     object["where"] = value.where;

@@ -21,7 +21,8 @@ class Inspection {
 public:
   Inspection(const Launch &launch, const Memory &memory, const SteppedProgram &code,
              const CodePlaces &places, const CallStacks &calls)
-      : launch(launch), memory(memory), code(code), places(places), calls(calls) {}
+      : launch(launch), memory(memory), code(code), lines(launch.kernel->program->lines.get()),
+        places(places), calls(calls) {}
 
   /// The pc of what a wave executes next, or of the barrier that it waits at.
   static uint32_t pcOf(const Wave &wave);
@@ -62,6 +63,7 @@ private:
   const Launch &launch;
   const Memory &memory;
   const SteppedProgram &code;
+  const SourceLines *lines; // null: none are known
   const CodePlaces &places;
   const CallStacks &calls;
   SourceText sources;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/debug/NamedValues.h"
+#include "emulator/lib/machine/Workgroup.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/DebugInfo/DWARF/DWARFCompileUnit.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
 #include "llvm/DebugInfo/DWARF/LowLevel/DWARFExpression.h"
+#include <cstring>
 #include <set>
 
 using namespace llvm;
@@ -36,7 +38,8 @@ std::optional<Register> registerOf(uint64_t dwarf) {
 /// Evaluates a location of one lane.
 class Evaluation {
 public:
-  Evaluation(const Wave &wave, unsigned lane, unsigned bits) : wave(wave), lane(lane), bits(bits) {}
+  Evaluation(const Wave &wave, unsigned lane, unsigned bits, std::optional<uint64_t> frame)
+      : wave(wave), lane(lane), bits(bits), frame(frame) {}
 
   /// False: the value is not known, or not by the operations that compilers write for registers.
   bool run(const DWARFExpression &expression);
@@ -53,6 +56,8 @@ private:
 
   const Wave &wave;
   unsigned lane, bits;
+  std::optional<uint64_t> frame;     // where the function's memory begins; none: not known
+  std::optional<uint64_t> inScratch; // the value's place in the lane's scratch
   std::vector<uint64_t> stack;
   std::optional<uint64_t> inRegister; // by DWARF's number
   unsigned done = 0;                  // bytes of the value
@@ -93,6 +98,11 @@ bool Evaluation::take(unsigned bytes) {
       if (!read)
         return false;
       word = *read;
+    } else if (inScratch) {
+      const uint64_t place = *inScratch + at;
+      if (place % 4 != 0 || place + 4 > wave.scratchPerLane)
+        return false;
+      std::memcpy(&word, wave.scratch + (place / 4 * wave.lanes() + lane) * 4, 4);
     } else if (!stack.empty()) {
       word = at < 8 ? uint32_t(stack.back() >> (8 * at)) : 0;
     } else {
@@ -109,7 +119,10 @@ bool Evaluation::take(unsigned bytes) {
   }
   if (inRegister)
     name(*inRegister);
+  if (inScratch)
+    where = "memory";
   inRegister.reset();
+  inScratch.reset();
   stack.clear();
   return true;
 }
@@ -160,6 +173,11 @@ bool Evaluation::step(const DWARFExpression::Operation &operation) {
     return true;
   }
   switch (code) {
+  case dwarf::DW_OP_fbreg:
+    if (!frame)
+      return false;
+    inScratch = *frame + operation.getRawOperand(0);
+    return true;
   case dwarf::DW_OP_regx:
     inRegister = operation.getRawOperand(0);
     return true;
@@ -220,7 +238,85 @@ bool settle(NamedValue &value, const Wave &wave, unsigned lane) {
       return false;
     value.low = isScalar ? value.low >> lane & 1 : value.low & 1;
   }
-  return value.bits != 16 || isScalar || value.where.empty();
+  return value.bits != 16 || isScalar || value.where.empty() || value.where == "memory";
+}
+
+/// Where the memory of a function's variables begins in scratch: at the start for kernels, else
+/// where a register points to. Where that counts all lanes' bytes, nothing is known.
+std::optional<uint64_t> frameOf(const DWARFDie &function, const Wave &wave) {
+  DWARFDie outer = function;
+  while (outer && outer.getTag() != dwarf::DW_TAG_subprogram)
+    outer = outer.getParent();
+  if (!outer)
+    return std::nullopt;
+  const std::optional<DWARFFormValue> base = outer.find(dwarf::DW_AT_frame_base);
+  if (!base)
+    return 0;
+  const std::optional<ArrayRef<uint8_t>> block = base->getAsBlock();
+  if (!block || !wave.group->target->architectedFlatScratch)
+    return std::nullopt;
+  const DWARFUnit &unit = *outer.getDwarfUnit();
+  const DataExtractor data(toStringRef(*block), true, unit.getAddressByteSize());
+  Evaluation evaluation(wave, 0, 32, std::nullopt);
+  if (!evaluation.run(
+          DWARFExpression(data, unit.getAddressByteSize(), unit.getFormParams().Format)))
+    return std::nullopt;
+  return evaluation.low;
+}
+
+/// A variable that is the same number everywhere.
+bool isConstant(const DWARFDie &die, NamedValue &value) {
+  const std::optional<DWARFFormValue> constant = die.find(dwarf::DW_AT_const_value);
+  if (!constant)
+    return false;
+  if (const std::optional<uint64_t> bits = constant->getAsUnsignedConstant())
+    value.low = *bits;
+  else if (const std::optional<int64_t> number = constant->getAsSignedConstant())
+    value.low = uint64_t(*number);
+  else
+    return false;
+  if (value.bits < 64)
+    value.low &= (uint64_t(1) << value.bits) - 1;
+  return value.bits <= 64;
+}
+
+/// A variable's value at a pc; none: it is not known there.
+std::optional<NamedValue> valueOf(const DWARFDie &die, StringRef name, const Wave &wave,
+                                  unsigned lane, uint64_t pc) {
+  DWARFDie type = die.getAttributeValueAsReferencedDie(dwarf::DW_AT_type);
+  if (const DWARFDie origin = die.getAttributeValueAsReferencedDie(dwarf::DW_AT_abstract_origin);
+      origin && !type)
+    type = origin.getAttributeValueAsReferencedDie(dwarf::DW_AT_type);
+  if (!type)
+    return std::nullopt;
+  NamedValue value;
+  value.name = name.str();
+  value.type = type.getShortName() ? type.getShortName() : "";
+  value.bits = unsigned(8 * dwarf::toUnsigned(type.find(dwarf::DW_AT_byte_size), 4));
+  if (isConstant(die, value))
+    return value;
+  Expected<DWARFLocationExpressionsVector> places = die.getLocations(dwarf::DW_AT_location);
+  if (!places) {
+    consumeError(places.takeError()); // it has none: the compiler has removed it
+    return std::nullopt;
+  }
+  for (const DWARFLocationExpression &place : *places) {
+    if (place.Range && (pc < place.Range->LowPC || pc >= place.Range->HighPC))
+      continue;
+    const DWARFUnit &unit = *die.getDwarfUnit();
+    const DataExtractor data(toStringRef(place.Expr), true, unit.getAddressByteSize());
+    const bool isPredicate = value.type == "pred"; // in one register, or in pieces
+    Evaluation evaluation(wave, lane, isPredicate ? 32 : value.bits, frameOf(die, wave));
+    if (!evaluation.run(
+            DWARFExpression(data, unit.getAddressByteSize(), unit.getFormParams().Format)))
+      continue;
+    value.low = evaluation.low;
+    value.high = evaluation.high;
+    value.where = std::move(evaluation.where);
+    if (settle(value, wave, lane))
+      return value;
+  }
+  return std::nullopt;
 }
 
 /// The variables below a function or a block of it.
@@ -232,41 +328,13 @@ void addVariables(const DWARFDie &scope, const Wave &wave, unsigned lane, uint64
     if (die.getTag() != dwarf::DW_TAG_variable && die.getTag() != dwarf::DW_TAG_formal_parameter)
       continue;
     const char *name = die.getShortName();
-    const DWARFDie type = die.getAttributeValueAsReferencedDie(dwarf::DW_AT_type);
-    const DWARFDie origin = die.getAttributeValueAsReferencedDie(dwarf::DW_AT_abstract_origin);
-    const DWARFDie ofOrigin =
-        origin ? origin.getAttributeValueAsReferencedDie(dwarf::DW_AT_type) : DWARFDie();
-    const DWARFDie its = type ? type : ofOrigin;
-    Expected<DWARFLocationExpressionsVector> places = die.getLocations(dwarf::DW_AT_location);
-    if (!places) {
-      consumeError(places.takeError()); // it has none: the compiler has removed it
+    if (!name || known.count(name))
       continue;
-    }
-    if (!name || !its || known.count(name))
+    const std::optional<NamedValue> value = valueOf(die, name, wave, lane, pc);
+    if (!value)
       continue;
-    for (const DWARFLocationExpression &place : *places) {
-      if (place.Range && (pc < place.Range->LowPC || pc >= place.Range->HighPC))
-        continue;
-      NamedValue value;
-      value.name = name;
-      value.type = its.getShortName() ? its.getShortName() : "";
-      value.bits = unsigned(8 * dwarf::toUnsigned(its.find(dwarf::DW_AT_byte_size), 4));
-      const DWARFUnit &unit = *die.getDwarfUnit();
-      const DataExtractor data(toStringRef(place.Expr), true, unit.getAddressByteSize());
-      const bool isPredicate = value.type == "pred"; // in one register, or in pieces
-      Evaluation evaluation(wave, lane, isPredicate ? 32 : value.bits);
-      if (!evaluation.run(
-              DWARFExpression(data, unit.getAddressByteSize(), unit.getFormParams().Format)))
-        continue;
-      value.low = evaluation.low;
-      value.high = evaluation.high;
-      value.where = std::move(evaluation.where);
-      if (!settle(value, wave, lane))
-        continue;
-      known.insert(name);
-      found.push_back(std::move(value));
-      break;
-    }
+    known.insert(name);
+    found.push_back(*value);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/machine/Target.h"
 #include "emulator/lib/machine/Encodings.h"
+#include "emulator/lib/machine/LlvmPrivate.h"
 #include "emulator/lib/machine/Wave.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Sequence.h"
@@ -21,13 +22,6 @@
 #include <set>
 
 // Private to LLVM's AMDGPU target; the archives export them.
-namespace llvm::AMDGPU {
-enum class OpName : uint8_t {};
-int16_t getNamedOperandIdx(uint16_t opcode, OpName name);
-int64_t getMCOpcode(uint16_t opcode, unsigned generation);
-std::pair<unsigned, unsigned> getVOPDComponents(unsigned opcode);
-} // namespace llvm::AMDGPU
-
 extern "C" {
 void LLVMInitializeAMDGPUTargetInfo();
 void LLVMInitializeAMDGPUTargetMC();

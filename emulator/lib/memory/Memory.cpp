@@ -29,6 +29,24 @@ struct Block {
   uint64_t reach = 0;  // bytes from the allocation's start on that kernels may access
 };
 
+/// Where memory lies while launches are traced, with room between allocations.
+constexpr uint64_t kSteadyBase = uint64_t(0x20) << 40, kSteadyGap = uint64_t(1) << 20;
+
+/// Fresh pages; null: there are none.
+void *mapPages(uint64_t bytes, bool steady) {
+  static std::atomic<uint64_t> next{kSteadyBase};
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  if (steady) {
+    const uint64_t at = next.fetch_add((bytes + 2 * kSteadyGap - 1) / kSteadyGap * kSteadyGap);
+    void *pages = ::mmap(reinterpret_cast<void *>(at), bytes, PROT_READ | PROT_WRITE,
+                         kFlags | MAP_FIXED_NOREPLACE, -1, 0);
+    if (pages != MAP_FAILED)
+      return pages;
+  }
+  void *pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
 void release(const Block &block) {
   if (block.mapped)
     ::munmap(block.raw, block.mapped);
@@ -45,6 +63,10 @@ struct Memory::State {
   uint64_t inUse = 0;
   std::atomic<uint64_t> generation{1};
   bool wholePages = false;
+  /// Traces of two runs are to be equal, and sessions of a debugger, wherever the system puts
+  /// memory.
+  const bool isSteady =
+      !hostSettings().emulatorTrace().empty() || !hostSettings().emulatorDebug().empty();
   WrittenBytes written;
   std::map<uint64_t, DeviceHeap> heaps; // by their first byte
 
@@ -100,12 +122,11 @@ llvm::Expected<void *> Memory::allocate(uint64_t size, MemoryKind kind, uint64_t
   }
   const uint64_t total = block.reach + 2 * kRedZone + alignment;
   // Memory of the device has pages of its own, which can be given to other processes.
-  if (total >= kLargeBytes || kind == MemoryKind::Device) {
+  if (total >= kLargeBytes || kind == MemoryKind::Device || state->isSteady) {
     const uint64_t page = uint64_t(::sysconf(_SC_PAGESIZE));
     block.mapped = (total + page - 1) / page * page;
-    block.raw = ::mmap(nullptr, block.mapped, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (block.raw == MAP_FAILED)
+    block.raw = mapPages(block.mapped, state->isSteady);
+    if (!block.raw)
       return outOfMemory();
   } else {
     // What lies in the rest of a page must not be another program part's.

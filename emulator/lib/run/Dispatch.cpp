@@ -31,6 +31,15 @@ constexpr unsigned kAllSleep = 8, kAllSleepOfGrid = 32;
 constexpr unsigned kRounds = 16;        // of waiting workgroups before the host thread gives way
 constexpr unsigned kMaxResident = 4096; // workgroups in flight on a host thread
 constexpr uint64_t kSmallScratch = 256 << 10; // bytes of a workgroup: cheaper to clear than to map
+
+/// Where the next scratch of that size should lie: of a launch that is traced the same in each run.
+void *placeOfScratch(const Launch &launch, uint64_t bytes) {
+  constexpr uint64_t kBase = uint64_t(0x30) << 40, kGap = uint64_t(1) << 20;
+  static std::atomic<uint64_t> next{kBase};
+  if (!launch.trace)
+    return nullptr;
+  return reinterpret_cast<void *>(next.fetch_add((bytes + 2 * kGap - 1) / kGap * kGap));
+}
 } // namespace
 
 RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned worker,
@@ -61,12 +70,13 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
   lds.resize(ldsSize + 16 + (shared.ldsHole ? kLdsHoleBytes : 0));
   const uint32_t perLane = (kernel.scratchBytes + dispatch.launch.stackBytes + 15) / 16 * 16;
   scratchSize = uint64_t(perLane) * waveSize * count;
-  if (scratchSize && scratchSize <= kSmallScratch) {
+  if (scratchSize && scratchSize <= kSmallScratch && !dispatch.launch.trace) {
     smallScratch = PooledMemory(scratchSize);
     scratch = smallScratch.get();
     std::memset(scratch, 0, scratchSize);
   } else if (scratchSize) {
-    void *mapped = ::mmap(nullptr, scratchSize, PROT_READ | PROT_WRITE,
+    void *place = placeOfScratch(dispatch.launch, scratchSize);
+    void *mapped = ::mmap(place, scratchSize, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     scratch = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
   }

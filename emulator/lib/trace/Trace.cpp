@@ -6,6 +6,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <atomic>
+#include <utility>
 
 using namespace llvm;
 
@@ -80,9 +82,15 @@ Expected<TraceRequest> parseTraceRequest(StringRef words) {
   return request;
 }
 
+/// Launches are numbered whether or not anything of them is written.
+static uint64_t nextLaunch() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 TraceObserver::TraceObserver(const TraceRequest &request, const Launch &launch)
-    : request(request), kernel(launch.kernel->name), lines(launch.kernel->program->lines.get()),
-      code(launch.kernel->program->stepped()),
+    : request(request), launch(launch), number(nextLaunch()), kernel(launch.kernel->name),
+      lines(launch.kernel->program->lines.get()), code(launch.kernel->program->stepped()),
       isThisKernel(request.kernel.empty() || request.kernel == kernel), onlyWave(request.wave) {
   if (!request.thread)
     return;
@@ -115,6 +123,7 @@ void TraceObserver::begin(Traced &traced, const RunningGroup &group, const Wave 
                           const MicroOp &op) {
   TracedInstruction &line = traced.current;
   line = TracedInstruction();
+  line.launch = number;
   line.workgroup = group.id;
   line.wave = wave.indexInGroup;
   line.waveSize = wave.lanes();
@@ -274,9 +283,13 @@ void TraceObserver::after(RunningGroup &, Wave &wave, const MicroOp &op, const I
 }
 
 void TraceObserver::write(const TracedInstruction &line) {
+  std::string text = request.json ? traceJson(line, kernel) : traceText(line);
+  if (!request.json && !std::exchange(hasTitle, true))
+    text = "launch " + std::to_string(number) + ": kernel " + kernel + ", grid " +
+           triple(launch.grid) + ", block " +
+           triple(blockOfThreads(launch, *launch.kernel->program)) + "\n" + text;
   // At one go: launches of several streams may write to the same file.
-  *request.out << (request.json ? traceJson(line, kernel) : input::printable(traceText(line))) +
-                      "\n";
+  *request.out << (request.json ? text : input::printable(text)) + "\n";
 }
 
 } // namespace rubia::emulator

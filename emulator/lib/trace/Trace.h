@@ -34,6 +34,7 @@ struct TracedAccess {
 
 /// One executed instruction.
 struct TracedInstruction {
+  uint64_t launch = 0; // of the process' launches, from 1
   Dim3 workgroup;
   unsigned wave = 0, waveSize = 32;
   uint64_t number = 0; // of the wave's instructions, from 0
@@ -79,6 +80,9 @@ private:
   void write(const TracedInstruction &line);
 
   TraceRequest request;
+  const Launch &launch;
+  uint64_t number; // of the launch
+  bool hasTitle = false;
   std::string kernel;
   const SourceLines *lines; // null: none are known
   const SteppedProgram &code;

@@ -116,6 +116,7 @@ std::string traceJson(const TracedInstruction &line, StringRef kernel) {
   json::OStream j(os);
   j.object([&] {
     j.attribute("version", kProfileVersion);
+    j.attribute("launch", int64_t(line.launch));
     j.attribute("kernel", kernel);
     j.attributeArray("workgroup", [&] {
       for (uint32_t i : {line.workgroup.x, line.workgroup.y, line.workgroup.z})

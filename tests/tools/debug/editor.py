@@ -64,6 +64,8 @@ class Editor:
                 event = self.events.pop(0)
                 if event["event"] == name:
                     return event["body"]
+                if event["event"] == "terminated":
+                    raise EOFError(f"the program has ended without {name}")
             self.read()
 
     def close(self):
@@ -73,9 +75,9 @@ class Editor:
 
 
 class Protocol(unittest.TestCase):
-    def begin(self, lines=(), functions=(), kernels=("work", 64, 1, 64, 64), **launch):
+    def begin(self, lines=(), functions=(), kernels=("work", 64, 1, 64, 64), options=(), **launch):
         """A program that is started with breakpoints, as editors do it."""
-        editor = Editor()
+        editor = Editor(*options)
         self.addCleanup(editor.close)
         self.capabilities = editor.ask("initialize", adapterID="rubia")
         started = editor.send("launch", program=PROGRAM, args=[PTX, *map(str, kernels)], arch="gfx1100", **launch)
@@ -134,7 +136,7 @@ class Protocol(unittest.TestCase):
                          [second["instructionPointerReference"], third["instructionPointerReference"]])
 
     def test_into_a_function_and_out(self):
-        editor = self.begin(functions=["triple"])
+        editor = self.begin(functions=["triple"], options=["--optimise", "O0"])
         thread = self.stop(editor, "breakpoint")["threadId"]
         frames = editor.ask("stackTrace", threadId=thread)["stackFrames"]
         self.assertEqual([frame["name"] for frame in frames], ["triple", "work"])
@@ -143,7 +145,7 @@ class Protocol(unittest.TestCase):
         self.assertEqual([frame["name"] for frame in editor.ask("stackTrace", threadId=thread)["stackFrames"]], ["work"])
 
     def test_memory_and_the_console(self):
-        editor = self.begin([{"line": line_of("add.s32 %r3"), "condition": "thread 3"}])
+        editor = self.begin([{"line": line_of("add.s32 %r3"), "condition": "thread 3"}], options=["--optimise", "O0"])
         thread = self.stop(editor, "breakpoint")["threadId"]
         frame = self.frame(editor, thread)
         address = editor.ask("evaluate", expression="%rd1", context="watch", frameId=frame["id"])["memoryReference"]
