@@ -59,6 +59,15 @@ TEST(HeldCopies, UntilTheWaitThatCoversThem) {
   EXPECT_EQ(heldIn("@%p0 " + kCopy + kCommit + "bar.sync 0;" + waitFor(0)), "0: 0\n");
 }
 
+TEST(HeldCopies, BehindManyGroups) {
+  std::string commits;
+  for (unsigned i = 0; i < 18; ++i)
+    commits += kCommit;
+  EXPECT_EQ(heldIn(kCopy + commits + waitFor(15) + kWaitAll), "0: 0\n");
+  EXPECT_EQ(heldIn(kCopy + commits + waitFor(16) + kWaitAll), "0: 0\n");
+  EXPECT_EQ(heldIn(kCopy + commits + waitFor(17) + kWaitAll), "0: 0\n");
+}
+
 TEST(HeldCopies, OnAllWays) {
   EXPECT_EQ(heldIn("@%p0 bra NONE;" + kCopy + "NONE:" + kCommit + waitFor(0)), "0: 0\n");
   EXPECT_EQ(heldIn(kCopy + kCommit + "@%p0 bra LATER;" + waitFor(0) + "ret; LATER:" + kWaitAll),

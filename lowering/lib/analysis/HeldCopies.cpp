@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kMaxHeld = 8;     // at one wait: 16 bytes and an address each
 constexpr unsigned kMaxVisits = 512; // blocks that are looked at for one copy
-constexpr unsigned kMaxGroups = 16;  // more are as good
+constexpr unsigned kMaxGroups = 16;  // more are not counted
 
 class Search {
 public:
@@ -82,7 +82,8 @@ private:
     if (wait.operands.empty())
       return true;
     std::optional<uint64_t> allowed = definitions.constant(wait.operands[0]);
-    return allowed && groups > *allowed;
+    // Nobody knows how many there are from this one on: to store the copy too early is right.
+    return groups == kMaxGroups || (allowed && groups > *allowed);
   }
 
   const ptx::Function &function;
