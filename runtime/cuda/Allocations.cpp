@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation that was handed out, by address: what cuPointerGetAttribute and
 // cuMemGetAddressRange answer from, and what a context that is destroyed frees.
+#include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
 #include <cstring>
@@ -134,9 +135,13 @@ void freeAllocations(Context &context) {
 }
 
 Result allocateDevice(Context &context, void **pointer, size_t bytes) {
+  return allocateDevice(context, context.device, pointer, bytes);
+}
+
+Result allocateDevice(Context &context, const Device &device, void **pointer, size_t bytes) {
   int error = hip().hipMalloc(pointer, bytes);
   if (error == kHipErrorOutOfMemory) {
-    trimPools(context);
+    trimPools(device);
     error = hip().hipMalloc(pointer, bytes);
   }
   return context.check(error);
@@ -229,9 +234,14 @@ Result cuMemFree_v2(void *pointer) {
       return result;
     if (found->kind == AllocationKind::Graph)
       return freeGraphMemory(pointer);
-    if (found->kind == AllocationKind::Pool)
-      if (Result result = context.synchronizeDevice())
+    if (found->kind == AllocationKind::Pool) {
+      Context &user = *found->context; // whose streams used it, mostly
+      auto wait = [&] { return user.synchronizeDevice(); };
+      if (Result result = user.alive ? runIn(user, context, wait) : kSuccess)
         return result;
+      if (Result result = &user == &context ? kSuccess : context.synchronizeDevice())
+        return result;
+    }
     removeAllocation(pointer);
     if (found->kind == AllocationKind::Pool)
       return freeToPool(context, *found);

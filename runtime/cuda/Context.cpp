@@ -154,6 +154,7 @@ void Context::tearDown() {
     if (local.destructor)
       local.destructor(this, key, local.value);
 
+  forgetPeer(*this);
   forgetCapturesOf(*this); // takes locks that come before the next one
   gates.awaitAll(*this);   // its threads may need the next one
   std::lock_guard<std::recursive_mutex> lock(mutex);
@@ -162,7 +163,7 @@ void Context::tearDown() {
   if (!hasLostDevice())                 // else the ring is gone
     services.print(DeviceServices::kEverything);
   for (Context *peer : std::exchange(peers, {}))
-    if (Result result = endAccess(device, peer->device))
+    if (Result result = hasLostDevice() ? kSuccess : endAccess(device, peer->device))
       log(LogLevel::Warning, llvm::Twine("access to device ") + llvm::Twine(peer->device.ordinal) +
                                  ": " + textOf(result));
   while (!modules.empty())
@@ -179,12 +180,12 @@ void Context::tearDown() {
     services.forget();
   else
     services.release(hip());
-  if (sticky && !hasLostDevice())
+  if (device.isFaulty && !hasLostDevice())
     resetDevice();
   adoptDevice();
   resetLimits();
+  alive = false; // no fault reaches it any more
   sticky = kSuccess;
-  alive = false;
 }
 
 static HandleTable<Context> &contexts = HandleTable<Context>::leaked();
@@ -197,11 +198,15 @@ static std::vector<Context *> &destroyed = *new std::vector<Context *>;
 void Context::resetDevice() {
   if (!hip().hipDeviceReset)
     return;
-  if (int error = hip().hipDeviceReset()) {
+  int error = hip().hipSetDevice(device.hipDevice);
+  if (!error)
+    error = hip().hipDeviceReset();
+  if (error) {
     log(LogLevel::Warning, llvm::Twine("hipDeviceReset: ") + hip().hipGetErrorString(error));
     return;
   }
   ++device.resets;
+  device.isFaulty = false;
   AtomicLocks::forgetDevice(device.hipDevice);
   forgetAccess(device);
   forgetPooled(device);
@@ -214,6 +219,7 @@ void Context::resetDevice() {
 // On NVIDIA's driver a fault is the process's: what its other contexts have is lost too, on other
 // devices as well.
 void Context::spreadFault() {
+  device.isFaulty = true;
   contexts.forEach([&](Context *other) {
     if (Result none = kSuccess; other != this && other->alive)
       other->sticky.compare_exchange_strong(none, sticky);
@@ -230,6 +236,8 @@ void unregisterContext(Context *context) {
 }
 
 bool isContext(Context *context) { return contexts.contains(context); }
+
+void forEachContext(llvm::function_ref<void(Context *)> visit) { contexts.forEach(visit); }
 
 // Thread state is reached by a plain pointer, which stays valid while thread_local destructors and
 // exit handlers run; a pthread key frees it when a thread ends.
@@ -278,7 +286,7 @@ Result enter(Context &context) {
   return fromHip(hip().hipSetDevice(context.device.hipDevice));
 }
 
-Result inContext(Context &owner, Context &current, llvm::function_ref<Result()> body) {
+Result runIn(Context &owner, Context &current, llvm::function_ref<Result()> body) {
   if (&owner == &current)
     return body();
   if (Result result = enter(owner))
@@ -329,8 +337,10 @@ Result retainPrimary(Context **out, int ordinal) {
   std::lock_guard<std::recursive_mutex> life(device->primaryMutex);
   std::lock_guard<std::recursive_mutex> lock(context.mutex);
   ++context.references;
-  if (!context.alive)
+  if (!context.alive) {
     context.adoptDevice();
+    context.sticky = kSuccess; // of an earlier life
+  }
   context.alive = true;
   *out = &context;
   return kSuccess;

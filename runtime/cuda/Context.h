@@ -21,7 +21,10 @@ Result retainPrimary(Context **out, int ordinal);
 Result releasePrimary(int ordinal);
 Result resetPrimary(int ordinal);
 
+/// Nobody adds or ends a context meanwhile.
+void forEachContext(llvm::function_ref<void(Context *)> visit);
+
 /// Runs `body` with the device of `owner` as HIP's current one, and goes back to `current`.
-Result inContext(Context &owner, Context &current, llvm::function_ref<Result()> body);
+Result runIn(Context &owner, Context &current, llvm::function_ref<Result()> body);
 
 } // namespace rubia::runtime::cuda

@@ -216,7 +216,7 @@ Result cuCtxSynchronize_v2(Context *handle) {
     const uint64_t reserved = context->services.reserved(); // before: see DeviceServices::print
     Result result = context->synchronizeDevice(reserved);
     if (!result)
-      trimPools(*context);
+      trimPools(context->device);
     return result;
   });
 }

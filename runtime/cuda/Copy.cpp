@@ -26,8 +26,13 @@ CopyOperation copyOf(void *to, const void *from, size_t bytes, int kind) {
   return operation;
 }
 
+static Result checkBoth(Context &context, const void *to, const void *from) {
+  const Result result = checkCopied(context, to);
+  return result ? result : checkCopied(context, from);
+}
+
 Result copySync(const char *name, void *to, const void *from, size_t bytes, int kind,
-                Stream *stream) {
+                Stream *stream, bool isChecked) {
   return callIn(name, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (!bytes)
@@ -36,7 +41,7 @@ Result copySync(const char *name, void *to, const void *from, size_t bytes, int 
         return refuseCapture(hipStream);
       if (Result result = checkLegacyStream(context, hipStream))
         return result;
-      if (Result result = checkCopied(context, to, from))
+      if (Result result = isChecked ? kSuccess : checkBoth(context, to, from))
         return result;
       if (!hipStream)
         return context.checkSynchronized(hip().hipMemcpy(to, from, bytes, kind));
@@ -48,12 +53,12 @@ Result copySync(const char *name, void *to, const void *from, size_t bytes, int 
 }
 
 Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
-                 Stream *stream) {
+                 Stream *stream, bool isChecked) {
   return callOn(name, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (!bytes)
         return kSuccess;
-      if (Result result = checkCopied(context, to, from))
+      if (Result result = isChecked ? kSuccess : checkBoth(context, to, from))
         return result;
       return submit(context, copyOf(to, from, bytes, kind), stream, hipStream);
     });
@@ -244,7 +249,8 @@ Result checkCopy(Context &context, const CopyOperation &operation) {
              : kInvalidValue;
 }
 
-Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) {
+Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async,
+              bool isBetweenContexts) {
   return callOn(name, stream, [&](Context &context) -> Result {
     if (!copy)
       return kInvalidValue;
@@ -261,6 +267,8 @@ Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async) 
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (!async && isCaptured(hipStream))
         return refuseCapture(hipStream);
+      if (Result result = checkCopied(context, *copy, isBetweenContexts))
+        return result;
       if (Result result = submit(context, copyOf(*copy), stream, hipStream))
         return result;
       return async ? kSuccess : context.synchronizeStream(hipStream);
@@ -356,14 +364,16 @@ Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned e
   });
 }
 
-// Whether both sides of a copy between contexts are memory that CUDA knows.
+// Whether both sides of a copy between contexts are memory that CUDA knows and the contexts reach.
 static Result checkPeers(Context &current, const void *to, Context *toContext, const void *from,
                          Context *fromContext, size_t bytes) {
   if ((toContext && !isContext(toContext)) || (fromContext && !isContext(fromContext)))
     return kInvalidContext;
   auto isKnown = [&](Context *owner, const void *side) {
-    std::optional<Allocation> found = lookUp(owner ? *owner : current, side);
-    return found && bytes <= found->size - (static_cast<const char *>(side) - found->base);
+    Context &context = owner ? *owner : current;
+    std::optional<Allocation> found = lookUp(context, side);
+    return found && bytes <= found->size - (static_cast<const char *>(side) - found->base) &&
+           !checkCopied(context, side);
   };
   return !bytes || (isKnown(toContext, to) && isKnown(fromContext, from)) ? kSuccess
                                                                           : kInvalidValue;
@@ -393,18 +403,18 @@ Result cuMemcpy(void *to, void *from, size_t bytes) {
 Result cuMemcpyPeer(void *to, Context *toContext, void *from, Context *fromContext, size_t bytes) {
   return callIn(__func__, [&, name = __func__](Context &context) {
     Result result = checkPeers(context, to, toContext, from, fromContext, bytes);
-    return result ? result : copySync(name, to, from, bytes, kHipMemcpyDefault, nullptr);
+    return result ? result : copySync(name, to, from, bytes, kHipMemcpyDefault, nullptr, true);
   });
 }
 Result cuMemcpyPeerAsync(void *to, Context *toContext, void *from, Context *fromContext,
                          size_t bytes, Stream *stream) {
   return callIn(__func__, [&, name = __func__](Context &context) {
+    const HipStream found = hipStream(context, stream);
+    if (!found.error && isCaptured(found.stream)) // unlike other copies, whatever it is
+      return refuseCapture(found.stream);
     if (Result result = checkPeers(context, to, toContext, from, fromContext, bytes))
       return result;
-    const HipStream found = hipStream(context, stream);
-    if (!found.error && isCaptured(found.stream)) // unlike other copies
-      return refuseCapture(found.stream);
-    return copyAsync(name, to, from, bytes, kHipMemcpyDefault, stream);
+    return copyAsync(name, to, from, bytes, kHipMemcpyDefault, stream, true);
   });
 }
 
@@ -480,7 +490,7 @@ static Result checkPeers(const Copy3D *copy) {
 static Result copyPeers(const char *name, const Copy3D *copy, Stream *stream, bool async) {
   return callIn(name, [&](Context &) {
     Result result = checkPeers(copy);
-    return result ? result : copy3D(name, copy, stream, async);
+    return result ? result : copy3D(name, copy, stream, async, true);
   });
 }
 Result cuMemcpy3DPeer(const Copy3D *copy) { return copyPeers(__func__, copy, nullptr, false); }

@@ -5,7 +5,7 @@
 // that is not known is 0. Limits are CUDA's where Rubia keeps them (block and grid sizes), the
 // hardware's where they cost something (shared memory, multiprocessors).
 #include "lowering/Abi.h"
-#include "runtime/cuda/DeviceCall.h"
+#include "runtime/cuda/Driver.h"
 #include "runtime/cuda/HandleTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"

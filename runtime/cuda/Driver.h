@@ -97,7 +97,7 @@ struct Context {
 
 private:
   void resetDevice();
-  void spreadFault();
+  void spreadFault(); // the device's own fault, to all contexts
   void resetLimits();
 };
 
@@ -110,6 +110,7 @@ struct Device : FoundDevice {
   std::recursive_mutex primaryMutex;
   std::atomic<MemoryPool *> pool = nullptr; // the current one
   std::atomic<unsigned> resets = 0;         // how often hipDeviceReset took all handles with it
+  std::atomic<bool> isFaulty = false;       // since the last of these a kernel of it has failed
 
   int attribute(int attribute, unsigned capability) const;
   /// Static and dynamic shared memory that a CTA can have, wherever it lies.
@@ -187,6 +188,14 @@ template <class Body> Result call(const char *name, Body body) {
     if (thread().isInHostFunction)
       return kNotPermitted;
     return body();
+  });
+}
+
+/// As call(), with a device of the program's numbering; kInvalidDevice if there is none.
+template <class Body> Result callFor(const char *name, int ordinal, Body body) {
+  return call(name, [&]() -> Result {
+    Device *device = deviceAt(ordinal);
+    return device ? body(*device) : kInvalidDevice;
   });
 }
 

@@ -55,6 +55,8 @@ bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters);
 
 /// hipMalloc; a failure first empties the caches of memory pools.
 Result allocateDevice(Context &context, void **pointer, size_t bytes);
+/// On HIP's current device, which is another one than the context's.
+Result allocateDevice(Context &context, const Device &device, void **pointer, size_t bytes);
 
 /// Of mapped memory (memory/VirtualMemory.cpp).
 struct Range {
@@ -80,15 +82,24 @@ Result freeToPool(Context &context, const Allocation &allocation);
 void forgetPooled(Device &device);
 /// Gives cached memory back as far as the pools' release thresholds ask for it. HIP
 /// waits for the device when it frees: not for calls that must not.
-void trimPools(Context &context);
+void trimPools(const Device &device);
+
+/// Whether a context may copy memory, or have it in nodes of graphs (memory/PeerAccess.cpp): any
+/// that was not mapped or given by a pool, and what it may access of these; else kInvalidValue. Of
+/// a copy between contexts each side is its own context's.
+Result checkCopied(Context &context, const void *pointer);
+Result checkCopied(Context &context, const Copy3D &copy, bool isBetweenContexts = false);
 
 /// Copies whose kind is one of HipMemcpyKind. Synchronous ones have finished when they return.
+/// `isChecked`: that the memory may be accessed.
 Result copySync(const char *name, void *to, const void *from, size_t bytes, int kind,
-                Stream *stream);
+                Stream *stream, bool isChecked = false);
 Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
-                 Stream *stream);
+                 Stream *stream, bool isChecked = false);
 Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async);
-Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async);
+/// `isBetweenContexts`: the sides name their contexts (CUDA_MEMCPY3D_PEER).
+Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async,
+              bool isBetweenContexts = false);
 
 /// Sets `height` rows of `width` elements of `elementBytes` (1, 2 or 4) on the stream. The pitch of
 /// a single row does not matter.

@@ -359,8 +359,7 @@ Bound bind(Context &context, Function *function) {
 Result inContextOf(Function *function, Context &current,
                    llvm::function_ref<Result(Context &context)> body) {
   Context *owner = contextOf(function);
-  return inContext(owner ? *owner : current, current,
-                   [&] { return body(owner ? *owner : current); });
+  return runIn(owner ? *owner : current, current, [&] { return body(owner ? *owner : current); });
 }
 
 template <class Owner>
@@ -485,23 +484,28 @@ Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const
       return kInvalidValue;
     if (!modules.contains(module))
       return kInvalidHandle;
-    return globalIn(context, *module, address, bytes, name);
+    return runIn(*module->context, context,
+                 [&] { return globalIn(*module->context, *module, address, bytes, name); });
   });
 }
 
 Result cuModuleGetTexRef(TextureReference **out, Module *module, const char *name) {
-  return callOn(__func__, module, [&](Context &) {
+  return callOn(__func__, module, [&](Context &context) {
     if (!out || !name)
       return kInvalidValue;
-    return modules.contains(module) ? textureReferenceOf(module, name, out) : kInvalidHandle;
+    if (!modules.contains(module))
+      return kInvalidHandle;
+    return runIn(*module->context, context, [&] { return textureReferenceOf(module, name, out); });
   });
 }
 
 Result cuModuleGetSurfRef(SurfaceReference **out, Module *module, const char *name) {
-  return callOn(__func__, module, [&](Context &) {
+  return callOn(__func__, module, [&](Context &context) {
     if (!out || !name)
       return kInvalidValue;
-    return modules.contains(module) ? surfaceReferenceOf(module, name, out) : kInvalidHandle;
+    if (!modules.contains(module))
+      return kInvalidHandle;
+    return runIn(*module->context, context, [&] { return surfaceReferenceOf(module, name, out); });
   });
 }
 

@@ -18,6 +18,7 @@ struct FreeBlock {
   size_t size;
   void *stream; // HIP's
   void *event;  // HIP's, recorded when it was freed; null: nothing uses the block any more
+  const Device *device = nullptr; // of the stream and the event
 };
 
 struct MemoryPool {
@@ -124,12 +125,29 @@ static std::vector<MemoryPool *> poolsOf(const Device &device) {
   return found;
 }
 
-void trimPools(Context &context) {
-  for (MemoryPool *pool : poolsOf(context.device))
+// What a pool that is gone gave other devices. With its mutex.
+static void endGrants(MemoryPool &pool) {
+  if (!pool.destroyed || pool.used || pool.hip)
+    return;
+  for (const Device *device : std::exchange(pool.granted, {}))
+    if (Result result = endAccess(*device, pool.device))
+      log(LogLevel::Warning,
+          llvm::Twine("access of device ") + llvm::Twine(device->ordinal) + ": " + textOf(result));
+}
+
+void trimPools(const Device &device) {
+  for (MemoryPool *pool : poolsOf(device))
     trim(*pool, pool->releaseThreshold);
 }
 
 void forgetPooled(Device &device) {
+  pools.forEach([&](MemoryPool *pool) {
+    std::lock_guard<std::mutex> lock(pool->mutex);
+    pool->granted.erase(&device); // its access went with the reset
+    for (FreeBlock &block : pool->free)
+      if (block.device == &device)
+        block.event = block.stream = nullptr; // so did its work
+  });
   for (MemoryPool *pool : poolsOf(device)) {
     std::lock_guard<std::mutex> lock(pool->mutex);
     pool->free.clear();
@@ -141,6 +159,7 @@ static Result release(Context &context, const Allocation &allocation, void *hipS
   {
     std::lock_guard<std::mutex> lock(allocation.pool->mutex);
     allocation.pool->used -= allocation.size;
+    endGrants(*allocation.pool);
   }
   return context.check(hip().hipFreeAsync(allocation.base, hipStream));
 }
@@ -151,6 +170,7 @@ static void putBack(MemoryPool &pool, const FreeBlock &block, size_t bytes) {
   pool.cached += block.size;
   pool.cachedHigh = std::max(pool.cachedHigh, pool.cached);
   pool.used -= bytes;
+  endGrants(pool);
 }
 
 Result freeToPool(Context &context, const Allocation &allocation) {
@@ -158,7 +178,7 @@ Result freeToPool(Context &context, const Allocation &allocation) {
     return release(context, allocation, nullptr);
   putBack(*allocation.pool, {allocation.base, blockSize(allocation.size), nullptr, nullptr},
           allocation.size);
-  trimPools(context);
+  trimPools(allocation.pool->device);
   return kSuccess;
 }
 
@@ -201,10 +221,10 @@ static bool hasRoom(MemoryPool &pool, size_t bytes) {
 // HIP allocates on its current device, which may be another one than the pool's.
 static Result allocateOn(const Device &device, Context &context, void **pointer, size_t bytes) {
   if (&device == &context.device)
-    return allocateDevice(context, pointer, bytes);
+    return allocateDevice(context, device, pointer, bytes);
   if (Result result = context.check(hip().hipSetDevice(device.hipDevice)))
     return result;
-  Result result = allocateDevice(context, pointer, bytes);
+  Result result = allocateDevice(context, device, pointer, bytes);
   Result back = context.check(hip().hipSetDevice(context.device.hipDevice));
   return result ? result : back;
 }
@@ -282,7 +302,8 @@ static Result freeAsync(Context &context, void *pointer, Stream *stream) {
     if (Result result = context.check(hip().hipEventRecord(event, hipStream)))
       return result;
     removeAllocation(pointer);
-    putBack(*found->pool, {pointer, blockSize(found->size), hipStream, event}, found->size);
+    putBack(*found->pool, {pointer, blockSize(found->size), hipStream, event, &context.device},
+            found->size);
     return kSuccess;
   });
 }
@@ -502,6 +523,10 @@ Result cuMemPoolDestroy(MemoryPool *pool) {
     pool->destroyed = true;
     pool->releaseThreshold = 0; // trimmed as its blocks become idle
     trim(*pool, 0);
+    {
+      std::lock_guard<std::mutex> lock(pool->mutex);
+      endGrants(*pool);
+    }
     return pool->hip ? fromHip(hip().hipMemPoolDestroy(pool->hip)) : kSuccess;
   });
 }

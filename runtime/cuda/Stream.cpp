@@ -108,7 +108,7 @@ Result onStream(Context &current, Stream *stream,
   HipStream found = hipStream(current, stream);
   if (found.error)
     return found.error;
-  return inContext(*found.owner, current, [&] { return body(*found.owner, found.stream); });
+  return runIn(*found.owner, current, [&] { return body(*found.owner, found.stream); });
 }
 
 // Runs `body`, which ends a handle of `owner`, with the owner's device as HIP's current one.

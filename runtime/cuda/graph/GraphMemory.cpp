@@ -35,6 +35,14 @@ static Result checkParameters(const AllocateNodeParameters &parameters) {
     return refuse("memory for other processes");
   if (parameters.pool.location.type != 1)
     return refuse("memory of the host");
+  if (parameters.accessCount && !parameters.access)
+    return kInvalidValue;
+  for (const MemoryAccess &access : llvm::ArrayRef(parameters.access, parameters.accessCount)) {
+    if (access.location.type != 1 || !deviceAt(access.location.id))
+      return kInvalidValue;
+    if (access.flags && access.location.id != parameters.pool.location.id)
+      return refuse("memory that other devices may access");
+  }
   return deviceAt(parameters.pool.location.id) ? kSuccess : kInvalidValue;
 }
 

@@ -51,6 +51,8 @@ Made makeCopyNode(Context &current, const Copy3D *copy, Context *named) {
   CopyOperation operation = copyOf(*copy);
   if (Result result = checkCopy(*context, operation))
     return result;
+  if (Result result = checkCopied(*context, *copy))
+    return result;
   return {*context, operation};
 }
 
@@ -61,6 +63,8 @@ Made makeFillNode(Context &current, const FillNodeParameters *fill, Context *nam
   if (!context)
     return kInvalidContext;
   if (Result result = checkFill(*context, *fill))
+    return result;
+  if (Result result = checkCopied(*context, fill->to))
     return result;
   return {*context, FillOperation{*fill}};
 }

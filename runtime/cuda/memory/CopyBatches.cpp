@@ -2,8 +2,8 @@
 // Copies in batches. CUDA leaves their order open; here each comes behind those before it, as they
 // stand. Attributes of copies are hints, but for the time at which the source is read: a copy in
 // stream order is right for all.
-#include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/cuda/memory/PeerAccess.h"
 #include "runtime/cuda/texture/Arrays.h"
 #include "llvm/ADT/ArrayRef.h"
 
@@ -48,7 +48,9 @@ Result copyBatch(const char *name, void **to, void **from, size_t *sizes, size_t
       if (isCaptured(hipStream))
         return kStreamCaptureUnsupported; // and the capture goes on
       for (size_t i = 0; i < count; ++i) {
-        Result result = !sizes[i] || !to[i] || !from[i]
+        const bool isWrong = !sizes[i] || !to[i] || !from[i] || checkCopied(context, to[i]) ||
+                             checkCopied(context, from[i]);
+        Result result = isWrong
                             ? kInvalidValue
                             : submit(context, copyOf(to[i], from[i], sizes[i], kHipMemcpyDefault),
                                      stream, hipStream);
@@ -130,6 +132,8 @@ Result copyBatch3D(const char *name, size_t count, BatchedCopy *copies, size_t *
       // Of one that does not lie within memory CUDA does not tell which.
       for (const Copy3D &copy : all) {
         if (Result result = checkCopy(context, copyOf(copy)))
+          return result;
+        if (Result result = checkCopied(context, copy))
           return result;
         if (Result result = submit(context, copyOf(copy), stream, hipStream))
           return result;

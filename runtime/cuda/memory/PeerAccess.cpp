@@ -2,7 +2,6 @@
 // CUDA Driver API: "Peer Context Memory Access", and what is asked of pairs of devices.
 #include "runtime/cuda/memory/PeerAccess.h"
 #include "runtime/cuda/Context.h"
-#include "runtime/cuda/DeviceCall.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -19,13 +18,15 @@ static std::mutex &mutex = *new std::mutex;
 using Pair = std::pair<const Device *, const Device *>; // user and owner
 static std::map<Pair, unsigned> &users = *new std::map<Pair, unsigned>;
 
-// HIP speaks of its current device.
+// HIP speaks of its current device, which need not be that of the current context.
 static int onDevice(const Device &device, llvm::function_ref<int()> body) {
-  const Context *current = currentContext();
+  int before = 0;
+  if (int error = hip().hipGetDevice(&before))
+    return error;
   if (int error = hip().hipSetDevice(device.hipDevice))
     return error;
   const int error = body();
-  const int back = current ? hip().hipSetDevice(current->device.hipDevice) : 0;
+  const int back = hip().hipSetDevice(before);
   return error ? error : back;
 }
 
@@ -58,8 +59,14 @@ Result endAccess(const Device &user, const Device &owner) {
   return error == kNotEnabled ? kSuccess : fromHip(error);
 }
 
+// Whether a reset takes the access away is not written down: afterwards it is gone in any case.
 void forgetAccess(const Device &user) {
   std::lock_guard<std::mutex> lock(mutex);
+  for (const auto &[pair, count] : users)
+    if (pair.first == &user && count && hip().hipDeviceDisablePeerAccess)
+      (void)onDevice(user, [&, &owner = *pair.second] {
+        return hip().hipDeviceDisablePeerAccess(owner.hipDevice);
+      });
   std::erase_if(users, [&](const auto &entry) { return entry.first.first == &user; });
 }
 
@@ -97,16 +104,41 @@ Result checkAccess(Context &context, const void *pointer) {
   return !found || mayAccess(context, *found) ? kSuccess : kInvalidValue;
 }
 
-Result checkCopied(Context &context, const void *to, const void *from) {
+Result checkCopied(Context &context, const void *pointer) {
   if (!hasSeveralDevices())
     return kSuccess;
-  auto isReached = [&](const void *pointer) {
-    std::optional<Allocation> found = findAllocation(pointer);
-    const bool isRestricted =
-        found && (found->kind == AllocationKind::Mapped || found->kind == AllocationKind::Pool);
-    return !isRestricted || mayAccess(context, *found);
+  std::optional<Allocation> found = findAllocation(pointer);
+  const bool isRestricted =
+      found && (found->kind == AllocationKind::Mapped || found->kind == AllocationKind::Pool);
+  return !isRestricted || mayAccess(context, *found) ? kSuccess : kInvalidValue;
+}
+
+Result checkCopied(Context &context, const Copy3D &copy, bool isBetweenContexts) {
+  auto check = [&](const CopySide3D &side) {
+    auto *named = isBetweenContexts ? static_cast<Context *>(side.reserved) : nullptr;
+    const void *pointer = side.type == kMemoryHost    ? side.host
+                          : side.type == kMemoryArray ? nullptr
+                                                      : side.device;
+    return checkCopied(named ? *named : context, pointer);
   };
-  return isReached(to) && isReached(from) ? kSuccess : kInvalidValue;
+  const Result result = check(copy.to);
+  return result ? result : check(copy.from);
+}
+
+void forgetPeer(Context &ended) {
+  std::vector<Context *> others;
+  forEachContext([&](Context *other) {
+    if (other != &ended)
+      others.push_back(other); // never freed
+  });
+  for (Context *other : others) {
+    std::lock_guard<std::recursive_mutex> lock(other->mutex);
+    if (!other->peers.erase(&ended) || other->hasLostDevice())
+      continue;
+    if (Result result = endAccess(other->device, ended.device))
+      log(LogLevel::Warning, llvm::Twine("access to device ") + llvm::Twine(ended.device.ordinal) +
+                                 ": " + textOf(result));
+  }
 }
 
 } // namespace rubia::runtime::cuda

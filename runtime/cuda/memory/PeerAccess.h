@@ -12,7 +12,7 @@ namespace rubia::runtime::cuda {
 Result allowAccess(const Device &user, const Device &owner);
 /// Takes back what one allowAccess() gave.
 Result endAccess(const Device &user, const Device &owner);
-/// HIP has forgotten what the device was allowed.
+/// The device was reset: nobody is allowed anything any more.
 void forgetAccess(const Device &user);
 
 /// Whether kernels of a context may access memory, with the rules of CUDA's contexts.
@@ -20,8 +20,8 @@ bool mayAccess(Context &context, const Allocation &allocation);
 /// kInvalidValue for memory that the program knows and the context may not access. Of a process
 /// with one device nothing is looked up.
 Result checkAccess(Context &context, const void *pointer);
-/// The same for copies, which may be to and from any memory that was not mapped or given by a pool.
-Result checkCopied(Context &context, const void *to, const void *from);
+/// No context has the one that ends as its peer any more. Nobody may hold a context's mutex.
+void forgetPeer(Context &ended);
 
 /// Whether a pool lets a device access its memory (Pool.cpp).
 bool allows(MemoryPool &pool, const Device &device);

@@ -139,6 +139,29 @@ SEQUENCE(context_of_a_peer_that_ended) {
   sayWords("memory of 0", d.first.memory);
 }
 
+SEQUENCE(primary_context_of_a_peer_that_begins_again) {
+  Setup first(0);
+  Pointer primary = kNone, memory = kNone;
+  for (bool isReset : {false, true}) {
+    cu("cuDevicePrimaryCtxRetain", &primary, 1);
+    cu("cuCtxSetCurrent", first.context);
+    cu("cuCtxEnablePeerAccess", primary, 0u);
+    if (isReset)
+      cu("cuDevicePrimaryCtxReset_v2", 1);
+    else
+      cu("cuDevicePrimaryCtxRelease_v2", 1);
+    cu("cuCtxEnablePeerAccess", primary, 0u);
+    cu("cuCtxDisablePeerAccess", primary);
+    cu("cuDevicePrimaryCtxRetain", &primary, 1);
+    cu("cuCtxSetCurrent", primary);
+    cu("cuMemAlloc_v2", &memory, size_t(256));
+    cu("cuCtxSetCurrent", first.context);
+    cu("cuCtxEnablePeerAccess", primary, 0u);
+    sayLaunch("device 0", first, memory, 1);
+    cu("cuCtxDisablePeerAccess", primary);
+  }
+}
+
 SEQUENCE(fills_of_memory_of_a_peer) {
   TwoDevices d;
   cu("cuMemsetD32_v2", d.second.memory, 7u, size_t(64));

@@ -54,6 +54,15 @@ SEQUENCE(life_after_a_fault_of_one_of_two_devices) {
   sayLifeAfter(d);
 }
 
+SEQUENCE(life_after_a_fault_of_peers) {
+  TwoDevices d;
+  d.enableBoth();
+  use(d.second);
+  sayLaunch("device 0", d.first, at(kNone, 256), 1);
+  use(d.second);
+  sayLifeAfter(d);
+}
+
 SEQUENCE(trap_of_one_of_two_devices) {
   TwoDevices d;
   Pointer module = kNone;

@@ -166,6 +166,122 @@ SEQUENCE(mapped_memory_of_a_peer_copied_without_access) {
   sayWords("memory of 0", d.first.memory);
 }
 
+SEQUENCE(memory_of_pools_and_mapped_copied_between_contexts) {
+  TwoDevices d;
+  Pointer pooled[2] = {};
+  for (int i : {0, 1}) {
+    use(d[i]);
+    cu("cuMemAllocAsync", &pooled[i], size_t(256), d[i].stream);
+    cu("cuMemsetD32Async", pooled[i], 11u * (i + 1), size_t(64), d[i].stream);
+    cu("cuStreamSynchronize", d[i].stream);
+  }
+  Pointer range = mapOf(1, 1);
+  say("access of 1: %d", setAccessOf(range, kBlock, 1));
+  cu("cuMemsetD32_v2", range, 33u, size_t(64));
+  cu("cuCtxSynchronize");
+  use(d.first);
+  cu("cuMemcpyPeer", pooled[0], d.first.context, pooled[1], d.second.context, size_t(4));
+  cu("cuMemcpyPeerAsync", pooled[0], d.first.context, pooled[1], d.second.context, size_t(8),
+     d.first.stream);
+  cu("cuStreamSynchronize", d.first.stream);
+  cu("cuMemcpyPeer", d.first.memory, d.first.context, range, d.second.context, size_t(4));
+  cu("cuMemcpyPeer", pooled[0], d.first.context, pooled[1], d.first.context, size_t(4));
+  cu("cuMemcpyPeer", pooled[0], kNone, pooled[1], kNone, size_t(4));
+  cu("cuMemcpyPeer", d.first.memory, kNone, range, kNone, size_t(4));
+  sayWords("pool of 0", pooled[0]);
+  sayWords("memory of 0", d.first.memory);
+  use(d.second);
+  cu("cuMemcpyPeer", pooled[0], d.first.context, pooled[1], d.second.context, size_t(256));
+  use(d.first);
+  sayWords("pool of 0", pooled[0]);
+}
+
+struct Rows { // CUDA_MEMCPY2D
+  struct Side {
+    size_t x, y;
+    int type;
+    Pointer host, device, array;
+    size_t pitch;
+  } from, to;
+  size_t width, height;
+};
+static_assert(sizeof(Rows) == 128);
+
+SEQUENCE(rows_of_mapped_memory_without_access) {
+  TwoDevices d;
+  Pointer range = mapOf(1, 1);
+  say("access of 1: %d", setAccessOf(range, kBlock, 1));
+  Rows rows{};
+  rows.from.type = rows.to.type = 2;
+  rows.from.device = range;
+  rows.to.device = d.first.memory;
+  rows.from.pitch = rows.to.pitch = 64;
+  rows.width = 8;
+  rows.height = 2;
+  cu("cuMemcpy2D_v2", static_cast<const Rows *>(&rows));
+  cu("cuMemcpy2DAsync_v2", static_cast<const Rows *>(&rows), d.first.stream);
+  cu("cuStreamSynchronize", d.first.stream);
+  const CopyParameters copy = copyParameters(2, d.first.memory, 2, range, 8);
+  cu("cuMemcpy3D_v2", &copy);
+  struct {
+    int order;
+    Place from, to;
+    unsigned flags;
+  } attributes{1, {0, 0}, {0, 0}, 0};
+  Pointer to = d.first.memory, from = range;
+  size_t bytes = 8, start = 0;
+  cu("cuMemcpyBatchAsync_v2", &to, &from, &bytes, size_t(1), Pointer(&attributes), &start,
+     size_t(1), d.first.stream);
+  cu("cuStreamSynchronize", d.first.stream);
+}
+
+SEQUENCE(nodes_of_memory_without_access) {
+  TwoDevices d;
+  Pointer range = mapOf(1, 1), graph = makeGraph(), node = kNone;
+  const Pointer *nothing = nullptr;
+  say("access of 1: %d", setAccessOf(range, kBlock, 1));
+  const FillParameters fill = fillParameters(d.second.memory, 7, 4, 64);
+  cu("cuGraphAddMemsetNode", &node, graph, nothing, size_t(0), &fill, d.first.context);
+  const FillParameters ofMapped = fillParameters(range, 7, 4, 64);
+  cu("cuGraphAddMemsetNode", &node, graph, nothing, size_t(0), &ofMapped, d.first.context);
+  const CopyParameters copy = copyParameters(2, d.first.memory, 2, d.second.memory, 256);
+  cu("cuGraphAddMemcpyNode", &node, graph, nothing, size_t(0), &copy, d.first.context);
+  const CopyParameters copyMapped = copyParameters(2, d.first.memory, 2, range, 256);
+  cu("cuGraphAddMemcpyNode", &node, graph, nothing, size_t(0), &copyMapped, d.first.context);
+  sayGraph("graph", graph);
+}
+
+SEQUENCE(memory_of_graphs_with_access) {
+  for (int listed : {-1, 1, 2}) {
+    TwoDevices d;
+    Pointer graph = makeGraph(), allocated = kNone, filled = kNone, added = kNone;
+    const Access access{{1, listed}, 3};
+    AllocationParameters parameters{};
+    parameters.allocationType = parameters.locationType = 1;
+    parameters.bytes = 256;
+    parameters.access = &access;
+    parameters.accessCount = listed >= 0;
+    say("for device %d: %d", listed,
+        quiet("cuGraphAddMemAllocNode", &allocated, graph, static_cast<const Pointer *>(nullptr),
+              size_t(0), &parameters));
+    if (!allocated)
+      continue;
+    const FillParameters fill = fillParameters(parameters.address, 7, 4, 64);
+    say("fill %d",
+        quiet("cuGraphAddMemsetNode", &filled, graph, static_cast<const Pointer *>(&allocated),
+              size_t(1), &fill, d.first.context));
+    KernelParameters add = addParameters(d.second, parameters.address, 3);
+    add.context = d.second.context;
+    say("kernel %d",
+        quiet("cuGraphAddKernelNode_v2", &added, graph, static_cast<const Pointer *>(&filled),
+              size_t(1), static_cast<const KernelParameters *>(&add)));
+    Pointer executable = instantiate(graph);
+    say("launch %d", quiet("cuGraphLaunch", executable, d.first.stream));
+    say("wait %d", quiet("cuStreamSynchronize", d.first.stream));
+    sayWords("memory", parameters.address);
+  }
+}
+
 SEQUENCE(mapped_memory_that_only_a_peer_reaches) {
   TwoDevices d;
   Pointer range = mapOf(1, 1);

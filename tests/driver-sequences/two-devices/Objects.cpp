@@ -183,6 +183,27 @@ SEQUENCE(library_on_two_devices) {
   cu("cuLibraryUnload", library);
 }
 
+SEQUENCE(variable_of_a_module_of_the_other_device) {
+  TwoDevices d;
+  Pointer module = kNone, function = kNone, variable = kNone;
+  size_t bytes = 0;
+  use(d.second);
+  cu("cuModuleLoadData", &module, static_cast<const void *>(kLibrary));
+  use(d.first);
+  cu("cuModuleGetGlobal_v2", &variable, &bytes, module, "count");
+  int device = -1;
+  cu("cuPointerGetAttribute", Pointer(&device), 9, variable);
+  say("%zu bytes of device %d", bytes, device);
+  cu("cuModuleGetFunction", &function, module, "bump");
+  use(d.second);
+  say("launch %d", bump(function, d.second.stream, d.second.memory));
+  cu("cuStreamSynchronize", d.second.stream);
+  sayWords("count was", d.second.memory);
+  int word = 0;
+  cu("cuMemcpyDtoH_v2", Pointer(&word), variable, size_t(4));
+  say("it is %d", word);
+}
+
 SEQUENCE(graph_of_two_devices) {
   TwoDevices d;
   d.enableBoth();
@@ -246,6 +267,28 @@ SEQUENCE(capture_of_a_copy_between_contexts) {
   captureWith([](TwoDevices &d) {
     cu("cuMemcpyPeerAsync", d.second.memory, d.second.context, d.first.memory, d.first.context,
        size_t(256), d.second.stream);
+  });
+}
+
+SEQUENCE(captures_of_copies_between_contexts_of_any_kind) {
+  TwoDevices d;
+  auto capture = [&](const char *what, auto copy) {
+    quiet("cuStreamBeginCapture_v2", d.first.stream, 0);
+    const int code = copy();
+    Pointer graph = kNone;
+    say("%s: %d, then %d", what, code, quiet("cuStreamEndCapture", d.first.stream, &graph));
+  };
+  capture("of no bytes", [&] {
+    return quiet("cuMemcpyPeerAsync", d.second.memory, d.second.context, d.first.memory,
+                 d.first.context, size_t(0), d.first.stream);
+  });
+  capture("within one context", [&] {
+    return quiet("cuMemcpyPeerAsync", d.first.memory2, d.first.context, d.first.memory,
+                 d.first.context, size_t(4), d.first.stream);
+  });
+  capture("of wrong memory", [&] {
+    return quiet("cuMemcpyPeerAsync", kNone, d.second.context, d.first.memory, d.first.context,
+                 size_t(4), d.first.stream);
   });
 }
 
