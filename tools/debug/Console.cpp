@@ -70,6 +70,10 @@ std::optional<std::string> Console::readLine() {
       return line;
     }
     const Event event = debuggee.wait(input);
+    if (event.kind == Event::Kind::Killed) {
+      status = event.status;
+      return std::nullopt;
+    }
     if (event.kind != Event::Kind::Input) {
       show(event);
       continue;
@@ -93,7 +97,7 @@ int Console::loop() {
     if (command.empty() || command.starts_with("#"))
       continue;
     const std::string kept = command.str();
-    if (!execute(kept))
+    if (!execute(kept) || isKilled)
       break;
     last = kept;
     printed().flush();
@@ -186,6 +190,11 @@ void Console::waitForStop() {
 
 /// True: a kernel stands still, or the program has ended.
 bool Console::show(const Event &event) {
+  if (event.kind == Event::Kind::Killed) {
+    status = event.status;
+    isKilled = true;
+    return true;
+  }
   if (event.kind == Event::Kind::Ended) {
     status = event.status;
     printed() << "the program has ended with status " << status << "\n";

@@ -42,6 +42,7 @@ private:
   std::string file;        // of the last stop
   int64_t firstLaunch = 0; // the breakpoint of `start`
   int status = 0;
+  bool isKilled = false; // by a signal: no more commands
 };
 
 } // namespace rubia::tools

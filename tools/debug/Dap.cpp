@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Base64.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 
 using namespace llvm;
 
@@ -122,6 +123,8 @@ DapSession::Body DapSession::answer(StringRef command, const json::Object &,
 }
 
 Error DapSession::startProgram() {
+  if (debuggee.isRunning())
+    return createStringError("the program runs already");
   Expected<Program> program = prepare(launch);
   if (!program)
     return program.takeError();
@@ -174,9 +177,8 @@ DapSession::Body DapSession::setBreakpoints(StringRef command, const json::Objec
   const json::Object &file = objectIn(arguments, "source");
   const StringRef path = file.getString("path").value_or(file.getString("name").value_or(""));
   const std::string group = (command + " " + path).str();
-  const std::vector<Breakpoint> old = breakpoints;
   llvm::erase_if(breakpoints, [&](const Breakpoint &one) { return one.group == group; });
-  json::Array answers;
+  std::vector<std::pair<int64_t, std::string>> slots; // the breakpoint, or what is wrong with it
   const json::Array *wanted = arguments.getArray("breakpoints");
   for (const json::Value &value : wanted ? *wanted : json::Array()) {
     const json::Object one = value.getAsObject() ? *value.getAsObject() : json::Object();
@@ -184,18 +186,19 @@ DapSession::Body DapSession::setBreakpoints(StringRef command, const json::Objec
     if (command == "setFunctionBreakpoints")
       where = one.getString("name").value_or("");
     else if (command == "setInstructionBreakpoints")
-      where = ("*" + one.getString("instructionReference").value_or("")).str();
+      where = "*" + hexadecimal(numberIn(one, "instructionReference") +
+                                uint64_t(one.getInteger("offset").value_or(0)));
     else
       where = std::to_string(one.getInteger("line").value_or(0));
     Expected<json::Object> message =
         parseBreakpoint((where + " " + one.getString("condition").value_or("")).str(), path);
     if (!message) {
-      answers.push_back(json::Object{{"verified", false},
-                                     {"message", json::fixUTF8(toString(message.takeError()))}});
+      slots.push_back({0, toString(message.takeError())});
       continue;
     }
     Breakpoint fresh{++lastBreakpoint, group, std::move(*message), false, 0};
     fresh.message["id"] = fresh.id;
+    slots.push_back({fresh.id, ""});
     breakpoints.push_back(std::move(fresh));
   }
   json::Array list;
@@ -205,9 +208,14 @@ DapSession::Body DapSession::setBreakpoints(StringRef command, const json::Objec
     return places.takeError();
   else if (const json::Array *known = places->getAsArray())
     note(*known);
-  for (const Breakpoint &one : breakpoints)
-    if (one.group == group)
-      answers.push_back(described(one));
+  json::Array answers; // in the order of the request
+  for (const auto &[id, problem] : slots) {
+    const auto one = find_if(breakpoints, [&](const Breakpoint &known) { return known.id == id; });
+    if (one != breakpoints.end())
+      answers.push_back(described(*one));
+    else
+      answers.push_back(json::Object{{"verified", false}, {"message", json::fixUTF8(problem)}});
+  }
   return json::Object{{"breakpoints", std::move(answers)}};
 }
 
@@ -235,6 +243,10 @@ void DapSession::show(Event event) {
   case Event::Kind::Output:
     channel.event("output", json::Object{{"category", event.isError ? "stderr" : "stdout"},
                                          {"output", json::fixUTF8(event.text)}});
+    return;
+  case Event::Kind::Killed:
+    status = event.status;
+    isDone = true;
     return;
   case Event::Kind::Ended:
     status = event.status;
@@ -365,7 +377,7 @@ DapSession::Body DapSession::stackTrace(const json::Object &arguments) {
   json::Array frames;
   if (const json::Array *list = found->getAsArray())
     for (const json::Value &value : *list) {
-      const json::Object &frame = *value.getAsObject();
+      const json::Object frame = value.getAsObject() ? *value.getAsObject() : json::Object();
       json::Object shown{{"id", thread * kFramesOfThread + int64_t(frames.size())},
                          {"name", textIn(frame, "function")},
                          {"line", frame.getInteger("line").value_or(0)},
@@ -404,7 +416,7 @@ DapSession::Body DapSession::variables(const json::Object &arguments) {
   json::Array all;
   if (const json::Array *list = found->getAsArray())
     for (const json::Value &value : *list) {
-      const json::Object &one = *value.getAsObject();
+      const json::Object one = value.getAsObject() ? *value.getAsObject() : json::Object();
       all.push_back(json::Object{{"name", textIn(one, "name")},
                                  {"value", valueText(one)},
                                  {"type", textIn(one, "type", "b32")},
@@ -440,31 +452,45 @@ static uint64_t addressIn(const json::Object &arguments) {
          uint64_t(arguments.getInteger("offset").value_or(0));
 }
 
+/// The protocol wants as many instructions as were asked for, also beyond the ends of the code.
+static json::Object noInstruction() {
+  return json::Object{{"address", "0x0"}, {"instruction", ""}, {"presentationHint", "invalid"}};
+}
+
 DapSession::Body DapSession::disassemble(const json::Object &arguments) {
-  const int64_t offset = arguments.getInteger("instructionOffset").value_or(0);
-  const int64_t count = arguments.getInteger("instructionCount").value_or(0);
-  Expected<json::Value> found =
-      debuggee.ask(json::Object{{"request", "instructions"},
-                                {"pc", int64_t(addressIn(arguments))},
-                                {"before", std::max<int64_t>(-offset, 0)},
-                                {"count", count + std::max<int64_t>(offset, 0)}});
+  constexpr int64_t kMost = 4096;
+  const int64_t offset =
+      std::clamp(arguments.getInteger("instructionOffset").value_or(0), -kMost, kMost);
+  const int64_t count =
+      std::clamp<int64_t>(arguments.getInteger("instructionCount").value_or(0), 0, kMost);
+  const int64_t pc = int64_t(addressIn(arguments));
+  Expected<json::Value> found = debuggee.ask(json::Object{{"request", "instructions"},
+                                                          {"pc", pc},
+                                                          {"before", std::max<int64_t>(-offset, 0)},
+                                                          {"count", 2 * kMost}});
   if (!found)
     return found.takeError();
+  const json::Array none, *list = found->getAsArray() ? found->getAsArray() : &none;
+  const auto here = find_if(*list, [&](const json::Value &value) {
+    return value.getAsObject() && value.getAsObject()->getInteger("pc") == pc;
+  });
+  const int64_t size = int64_t(list->size());
+  const int64_t first = int64_t(here - list->begin()) + offset; // below 0: before the code
   json::Array all;
-  if (const json::Array *list = found->getAsArray())
-    for (const json::Value &value : drop_begin(*list, size_t(std::max<int64_t>(offset, 0)))) {
-      const json::Object &one = *value.getAsObject();
-      json::Object shown{{"address", hexadecimal(uint64_t(one.getInteger("pc").value_or(0)))},
-                         {"instruction", StringRef(textIn(one, "instruction")).trim().str()}};
-      if (const std::optional<StringRef> file = one.getString("file")) {
-        shown["location"] = sourceOf(*file);
-        shown["line"] = one.getInteger("line").value_or(0);
-      }
-      all.push_back(std::move(shown));
+  for (int64_t i = first; i < first + count; ++i) {
+    const json::Object *one = i >= 0 && i < size ? (*list)[size_t(i)].getAsObject() : nullptr;
+    if (!one) {
+      all.push_back(noInstruction());
+      continue;
     }
-  while (int64_t(all.size()) < count) // the protocol wants as many as were asked for
-    all.push_back(
-        json::Object{{"address", "0x0"}, {"instruction", ""}, {"presentationHint", "invalid"}});
+    json::Object shown{{"address", hexadecimal(uint64_t(one->getInteger("pc").value_or(0)))},
+                       {"instruction", StringRef(textIn(*one, "instruction")).trim().str()}};
+    if (const std::optional<StringRef> file = one->getString("file")) {
+      shown["location"] = sourceOf(*file);
+      shown["line"] = one->getInteger("line").value_or(0);
+    }
+    all.push_back(std::move(shown));
+  }
   return json::Object{{"instructions", std::move(all)}};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/debug/DapChannel.h"
+#include "runtime/base/BoundedJson.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cerrno>
 #include <unistd.h>
@@ -8,7 +9,7 @@ using namespace llvm;
 
 namespace rubia::tools {
 
-constexpr size_t kMaxMessage = 16 << 20;
+constexpr size_t kMaxHead = 8 << 10, kMaxMessage = 16 << 20;
 
 bool DapChannel::read() {
   char bytes[4096];
@@ -21,6 +22,8 @@ bool DapChannel::read() {
 Expected<std::optional<json::Object>> DapChannel::take() {
   const StringRef all = received;
   const size_t head = all.find("\r\n\r\n");
+  if (std::min(head, all.size()) > kMaxHead)
+    return createStringError("a message whose head is too long");
   if (head == StringRef::npos)
     return std::nullopt;
   std::optional<size_t> length;
@@ -35,7 +38,7 @@ Expected<std::optional<json::Object>> DapChannel::take() {
     return createStringError("a message without a Content-Length that can be used");
   if (all.size() < head + 4 + *length)
     return std::nullopt;
-  Expected<json::Value> value = json::parse(all.substr(head + 4, *length));
+  Expected<json::Value> value = runtime::parseBoundedJson(all.substr(head + 4, *length));
   received.erase(0, head + 4 + *length);
   if (!value)
     return value.takeError();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/debug/Debuggee.h"
+#include "runtime/base/BoundedJson.h"
 #include "tools/Commands.h"
-#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <array>
 #include <cerrno>
@@ -35,7 +36,8 @@ static void closeAll(std::initializer_list<int *> descriptors) {
 static sigset_t watchedSignals() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    sigaddset(&set, signal);
   sigaddset(&set, SIGCHLD);
   return set;
 }
@@ -43,8 +45,10 @@ static sigset_t watchedSignals() {
 Expected<std::unique_ptr<Debuggee>> Debuggee::make() {
   std::unique_ptr<Debuggee> made(new Debuggee);
   SmallString<128> folder;
-  if (std::error_code error = sys::fs::createUniqueDirectory("rubia-debug", folder))
-    return createStringError("no temporary folder: " + error.message());
+  sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+  sys::path::append(folder, "rubia-debug-XXXXXX");
+  if (!::mkdtemp(const_cast<char *>(folder.c_str()))) // nobody else may come to the socket
+    return systemError(folder);
   made->folder = folder.str().str();
   made->path = made->folder + "/socket";
   sockaddr_un address = {};
@@ -60,6 +64,7 @@ Expected<std::unique_ptr<Debuggee>> Debuggee::make() {
   const sigset_t set = watchedSignals();
   if (::sigprocmask(SIG_BLOCK, &set, nullptr) < 0)
     return systemError("sigprocmask");
+  ::signal(SIGPIPE, SIG_IGN);
   made->signals = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (made->signals < 0)
     return systemError("signalfd");
@@ -76,10 +81,13 @@ Debuggee::~Debuggee() {
 }
 
 Error Debuggee::start(Program program, bool captures) {
+  if (isRunning())
+    return createStringError("the program runs already");
   int ends[2][2] = {{-1, -1}, {-1, -1}};
   for (int i = 0; captures && i < 2; ++i)
     if (::pipe2(ends[i], O_CLOEXEC) < 0)
       return systemError("pipe");
+  const pid_t debugger = ::getpid();
   child = ::fork();
   if (child < 0)
     return systemError("cannot start " + program.path);
@@ -87,6 +95,9 @@ Error Debuggee::start(Program program, bool captures) {
     // A group of its own, which Ctrl-C does not end; and no input, which is the debugger's.
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL); // nobody else could let its kernels go on
+    if (::getppid() != debugger)
+      ::_exit(127);
+    ::signal(SIGPIPE, SIG_DFL);
     const sigset_t set = watchedSignals();
     ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
     const int nothing = ::open("/dev/null", O_RDONLY);
@@ -100,6 +111,7 @@ Error Debuggee::start(Program program, bool captures) {
     ::_exit(127);
   }
   ::setpgid(child, child);
+  group = child;
   for (int i = 0; captures && i < 2; ++i) {
     ::close(ends[i][1]);
     outputs[i] = ends[i][0];
@@ -108,9 +120,10 @@ Error Debuggee::start(Program program, bool captures) {
 }
 
 void Debuggee::kill() {
+  if (group > 0) // what the program has left behind, too
+    ::kill(-std::exchange(group, -1), SIGKILL);
   if (child <= 0)
     return;
-  ::kill(-child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
     ;
@@ -173,8 +186,11 @@ Expected<json::Value> Debuggee::ask(json::Object request) {
   while (connection >= 0) {
     std::optional<Event> event = receive();
     if (!event) {
-      pollfd waited{connection, POLLIN, 0};
-      ::poll(&waited, 1, -1);
+      pollfd waited[] = {{connection, POLLIN, 0}, {signals, POLLIN, 0}};
+      ::poll(waited, 2, -1);
+      if (waited[1].revents)
+        if (std::optional<Event> signal = readSignals())
+          queued.push_back(std::move(*signal));
       continue;
     }
     if (event->message.getInteger("reply") != id) {
@@ -194,7 +210,7 @@ std::optional<Event> Debuggee::receive() {
   for (;;) {
     const size_t end = received.find('\n');
     if (end != std::string::npos) {
-      Expected<json::Value> value = json::parse(StringRef(received).take_front(end));
+      Expected<json::Value> value = runtime::parseBoundedJson(StringRef(received).take_front(end));
       received.erase(0, end + 1);
       if (!value) {
         consumeError(value.takeError());
@@ -230,6 +246,12 @@ void Debuggee::accept() {
   int other = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
   if (other < 0)
     return;
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(other, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.uid != ::geteuid()) {
+    ::close(other);
+    return;
+  }
   if (connection >= 0) {
     messages() << "rubia debug: another process of the program runs without the debugger\n";
     ::close(other);
@@ -263,6 +285,11 @@ std::optional<Event> Debuggee::readSignals() {
   while (::read(signals, &info, sizeof(info)) == ssize_t(sizeof(info))) {
     if (info.ssi_signo == SIGINT)
       return Event{Event::Kind::Interrupted, {}, false, "", 0};
+    if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP) {
+      endSignal = int(info.ssi_signo);
+      kill();
+      return Event{Event::Kind::Killed, {}, false, "", 128 + endSignal};
+    }
     int status = 0;
     if (child > 0 && ::waitpid(child, &status, WNOHANG) == child) {
       child = -1;

@@ -21,6 +21,7 @@ struct Event {
     Input,       // there is something to read from what wait() was given
     Interrupted, // Ctrl-C
     Ended,       // the program
+    Killed,      // SIGTERM or SIGHUP: the debugger is to end
   };
   Kind kind = Kind::Ended;
   llvm::json::Object message;
@@ -67,7 +68,8 @@ private:
   std::string folder, path;
   int listener = -1, connection = -1, signals = -1;
   int outputs[2] = {-1, -1};
-  pid_t child = -1;
+  pid_t child = -1, group = -1;
+  int endSignal = 0;
   bool stopped = false, isPausing = false;
   int64_t lastId = 0;
   std::optional<int> endStatus; // told when all output has been read

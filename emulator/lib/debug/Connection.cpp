@@ -53,6 +53,9 @@ bool Connection::read(bool mayWait) {
   char bytes[4096];
   while (isOpen()) {
     const ssize_t count = ::recv(descriptor, bytes, sizeof(bytes), mayWait ? 0 : MSG_DONTWAIT);
+    constexpr size_t kLongest = 16 << 20; // of a line
+    if (count > 0 && received.size() > kLongest)
+      break;
     if (count > 0) {
       received.append(bytes, size_t(count));
       return true;
@@ -61,8 +64,9 @@ bool Connection::read(bool mayWait) {
       continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
       return false;
-    close();
+    break;
   }
+  close();
   return false;
 }
 

@@ -91,6 +91,9 @@ void Evaluation::name(uint64_t dwarf) {
 
 /// The next bytes of the value are those that were found.
 bool Evaluation::take(unsigned bytes) {
+  constexpr unsigned kMost = 16; // of a register of PTX
+  if (bytes > kMost || done + bytes > kMost)
+    return false;
   for (unsigned at = 0; at < bytes; at += 4) {
     uint64_t word = 0;
     if (inRegister) {
@@ -292,7 +295,10 @@ std::optional<NamedValue> valueOf(const DWARFDie &die, StringRef name, const Wav
   NamedValue value;
   value.name = name.str();
   value.type = type.getShortName() ? type.getShortName() : "";
-  value.bits = unsigned(8 * dwarf::toUnsigned(type.find(dwarf::DW_AT_byte_size), 4));
+  const uint64_t size = dwarf::toUnsigned(type.find(dwarf::DW_AT_byte_size), 4);
+  if (size == 0 || size > 16)
+    return std::nullopt;
+  value.bits = unsigned(8 * size);
   if (isConstant(die, value))
     return value;
   Expected<DWARFLocationExpressionsVector> places = die.getLocations(dwarf::DW_AT_location);
@@ -321,10 +327,14 @@ std::optional<NamedValue> valueOf(const DWARFDie &die, StringRef name, const Wav
 
 /// The variables below a function or a block of it.
 void addVariables(const DWARFDie &scope, const Wave &wave, unsigned lane, uint64_t pc,
-                  std::set<std::string> &known, std::vector<NamedValue> &found) {
+                  std::set<std::string> &known, std::vector<NamedValue> &found,
+                  unsigned depth = 0) {
+  constexpr unsigned kDeepest = 64; // blocks in blocks
+  if (depth > kDeepest)
+    return;
   for (const DWARFDie &die : scope.children()) {
     if (die.getTag() == dwarf::DW_TAG_lexical_block)
-      addVariables(die, wave, lane, pc, known, found);
+      addVariables(die, wave, lane, pc, known, found, depth + 1);
     if (die.getTag() != dwarf::DW_TAG_variable && die.getTag() != dwarf::DW_TAG_formal_parameter)
       continue;
     const char *name = die.getShortName();

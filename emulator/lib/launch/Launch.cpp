@@ -24,6 +24,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <numeric>
 
@@ -318,7 +319,7 @@ Expected<Statistics> run(const Launch &launch, Memory &memory) {
   Launch patient = launch; // a kernel that stands still for a person is not hung
   patient.stallSeconds = 0;
   patient.tellProgress = nullptr;
-  patient.warn = nullptr;
+  patient.warnSeconds = std::numeric_limits<double>::infinity();
   return runLaunch(patient, memory, *debugger);
 }
 

@@ -169,6 +169,41 @@ class Protocol(unittest.TestCase):
         editor.ask("continue", threadId=thread)
         self.assertEqual(self.frame(editor, self.stop(editor, "breakpoint")["threadId"])["instructionPointerReference"], listed[3]["address"])
 
+    def test_instructions_beyond_the_ends(self):
+        editor = self.begin(stopOnEntry=True)
+        here = self.frame(editor, self.stop(editor, "entry")["threadId"])["instructionPointerReference"]
+
+        def listed(offset, count):
+            return [one["address"] for one in editor.ask("disassemble", memoryReference=here, instructionOffset=offset,
+                                                         instructionCount=count)["instructions"]]
+        around = listed(-3000, 6000)
+        self.assertEqual(len(around), 4096)
+        self.assertEqual((around[0], around[3000]), ("0x0", here))
+        self.assertEqual(listed(-2, 4)[2], here)
+        self.assertEqual(listed(3000, 3), ["0x0"] * 3)
+        self.assertEqual(len(listed(-2**63, 2**63 - 1)), 4096)
+        self.assertEqual(listed(2**63 - 1, 1), ["0x0"])
+
+    def test_breakpoints_are_answered_in_their_order(self):
+        editor = self.begin(stopOnEntry=True)
+        here = int(self.frame(editor, self.stop(editor, "entry")["threadId"])["instructionPointerReference"], 16)
+        line = line_of("st.shared")
+        answers = editor.ask("setBreakpoints", source={"name": "<image>"},
+                             breakpoints=[{"line": line, "condition": "nonsense"}, {"line": line}])["breakpoints"]
+        self.assertEqual([one["verified"] for one in answers], [False, True])
+        self.assertIn("usage", answers[0]["message"])
+        second = editor.ask("disassemble", memoryReference=hex(here), instructionOffset=1, instructionCount=1)["instructions"][0]["address"]
+        editor.ask("setInstructionBreakpoints", breakpoints=[{"instructionReference": hex(here), "offset": int(second, 16) - here}])
+        editor.ask("continue", threadId=1)
+        self.assertEqual(self.frame(editor, self.stop(editor, "breakpoint")["threadId"])["instructionPointerReference"], second)
+
+    def test_a_second_start_is_refused(self):
+        editor = self.begin(stopOnEntry=True)
+        self.stop(editor, "entry")
+        started = editor.send("launch", program=PROGRAM)
+        editor.ask("configurationDone")
+        self.assertIn("runs already", editor.answer(started)["message"])
+
     def test_a_fault(self):
         editor = self.begin(kernels=("wrong", 32, 1, 64, 64))
         stopped = self.stop(editor, "exception")
@@ -196,9 +231,12 @@ class Protocol(unittest.TestCase):
         self.assertIn("no such program", other.answer(started)["message"])
 
     def test_what_is_not_of_the_protocol_ends_it(self):
-        done = subprocess.run([RUBIA, "debug", "--dap"], input=b"Content-Length: many\r\n\r\n{}", capture_output=True, timeout=30)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(b"Content-Length", done.stderr)
+        deep = b"[" * 100000
+        for text, why in ((b"Content-Length: many\r\n\r\n{}", b"Content-Length"), (b"x" * 20000, b"too long"),
+                          (b"Content-Length: %d\r\n\r\n%s" % (len(deep), deep), b"nest")):
+            done = subprocess.run([RUBIA, "debug", "--dap"], input=text, capture_output=True, timeout=30)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(why, done.stderr)
 
 
 if __name__ == "__main__":

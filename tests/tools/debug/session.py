@@ -2,6 +2,7 @@
 """Sessions of `rubia debug` on its command line: where kernels stop, what is shown, and how it goes on.
 Usage: session.py RUBIA CHECKED-PROGRAM WORK.PTX"""
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -206,6 +207,28 @@ class Ends(Session):
                                       input=f"run\n{end}\n", capture_output=True, text=True, timeout=60, env=os.environ | {"TMPDIR": folder})
                 self.assertIn("breakpoint 1\nkernel work", done.stdout, done.stderr)
                 self.assertEqual(os.listdir(folder), [])
+
+    def test_signals_end_the_program_too(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+            with tempfile.TemporaryDirectory() as folder:
+                words = [PROGRAM, PTX, "endless", "32", "1", "64", "64"]
+                with subprocess.Popen([RUBIA, "debug", "--break", "endless", "--", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": folder}) as running:
+                    running.stdin.write("run\n")
+                    running.stdin.flush()
+                    while not running.stdout.readline().startswith("kernel endless"):
+                        pass
+                    children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text(encoding="ascii").split()
+                    self.assertEqual(len(children), 1)
+                    running.send_signal(number)
+                    running.wait(timeout=30)
+                for _ in range(100):
+                    if not os.path.exists(f"/proc/{children[0]}"):
+                        break
+                    time.sleep(0.1)
+                self.assertFalse(os.path.exists(f"/proc/{children[0]}"), number)
+                if number != signal.SIGKILL:
+                    self.assertEqual((os.listdir(folder), running.returncode), ([], 128 + number))
 
     def test_without_commands_nothing_runs(self):
         self.assertEqual(debug([]).returncode, 0)
