@@ -226,7 +226,7 @@ TEST(HipMemory, FillsAndCopiesBoxes) {
   OK(hipMemcpyParam2D(&rows));
   EXPECT_EQ(part, std::vector<char>({7, 1, 1, 1}));
   rows.dstMemoryType = hipMemoryTypeArray;
-  EXPECT_EQ(hipMemcpyParam2D(&rows), hipErrorNotSupported);
+  EXPECT_EQ(hipMemcpyParam2D(&rows), hipErrorInvalidValue); // there is no array
   rows.dstMemoryType = hipMemoryType(9);
   EXPECT_EQ(hipMemcpyParam2D(&rows), hipErrorInvalidValue);
   char first = 0;
