@@ -31,6 +31,14 @@ uint64_t AddressSpace::bytesInUseOf(const Device &device) {
   return bytes;
 }
 
+bool hasRoomFor(const Device &device, uint64_t bytes) {
+  const uint64_t limit = device.model.memoryBytes;
+  if (bytes > limit)
+    return false;
+  // What all devices have in use is quick to know, and mostly enough.
+  return deviceBytesInUse() <= limit - bytes || bytesInUseOf(device) <= limit - bytes;
+}
+
 uint64_t bytesInUseOf(const Device &device) {
   if (Machine::instance().devices.size() == 1)
     return deviceBytesInUse();
@@ -122,10 +130,8 @@ hipError_t AddressSpace::create(PhysicalMemory **out, uint64_t bytes, Location p
                                 bool isExportable) {
   if (!bytes || bytes % kPage)
     return hipErrorInvalidValue;
-  std::lock_guard<std::mutex> lock(mutex);
   const bool isOnDevice = place == Location::Device;
-  const uint64_t limit = deviceAt(isOnDevice ? id : 0).model.memoryBytes;
-  if (bytes > limit || (isOnDevice && deviceBytesInUse() > limit - bytes))
+  if (isOnDevice ? !hasRoomFor(deviceAt(id), bytes) : bytes > deviceAt(0).model.memoryBytes)
     return hipErrorOutOfMemory;
   auto made = std::make_unique<PhysicalMemory>();
   made->file = SharedFile::create(bytes, SharedFile::Use::Memory, unsigned(id), uint32_t(place));
@@ -133,6 +139,7 @@ hipError_t AddressSpace::create(PhysicalMemory **out, uint64_t bytes, Location p
     return hipErrorOutOfMemory;
   made->place = place;
   made->isExportable = isExportable;
+  std::lock_guard<std::mutex> lock(mutex);
   add(out, std::move(made));
   return hipSuccess;
 }
@@ -241,25 +248,24 @@ hipError_t AddressSpace::map(void *address, uint64_t bytes, uint64_t offset,
   return hipSuccess;
 }
 
-// Who may access a mapping, and how: the most that one device may, since they share a memory.
+// Who may access a mapping, and how. It is memory of the emulator's while any device may.
 hipError_t AddressSpace::apply(Mappings::iterator mapping) {
   auto &[address, what] = *mapping;
-  hipMemAccessFlags wanted = hipMemAccessFlagsProtNone;
-  DeviceSet granted = 0;
+  DeviceSet granted = 0, readers = 0;
   for (auto [device, flags] : what.access) {
-    wanted = std::max(wanted, flags);
     granted |= flags == hipMemAccessFlagsProtNone ? 0 : setOf(unsigned(device));
+    readers |= flags == hipMemAccessFlagsProtRead ? setOf(unsigned(device)) : 0;
   }
-  if (wanted == what.registered && granted == what.granted)
+  if (granted == what.granted && readers == what.readers)
     return hipSuccess;
   const bool isOnDevice = what.memory->place == Location::Device;
   void *pointer = pointerTo(address);
-  setReadOnly(memory(), address, what.bytes, wanted == hipMemAccessFlagsProtRead);
+  setReadOnly(memory(), address, what.bytes, readers);
   // Ended and registered anew when it changes: waves forget what they knew of it.
   llvm::Error error = llvm::Error::success();
-  if (what.registered != hipMemAccessFlagsProtNone)
+  if (what.granted)
     error = joinErrors(std::move(error), memory().free(pointer));
-  if (wanted != hipMemAccessFlagsProtNone)
+  if (granted)
     error =
         joinErrors(std::move(error),
                    memory().registerHost(pointer, what.bytes,
@@ -268,9 +274,9 @@ hipError_t AddressSpace::apply(Mappings::iterator mapping) {
     llvm::consumeError(std::move(error));
     return hipErrorInvalidValue;
   }
-  what.registered = wanted;
   what.granted = granted;
-  if (wanted != hipMemAccessFlagsProtNone)
+  what.readers = readers;
+  if (granted)
     remember(pointer, {.device = isOnDevice ? what.memory->file->device() : 0,
                        .isMapped = true,
                        .granted = granted});

@@ -56,10 +56,10 @@ private:
   struct Mapping {
     uint64_t bytes = 0;
     PhysicalMemory *memory = nullptr;
-    std::map<int, hipMemAccessFlags> access; // by device; the kernels' memory has the largest
+    std::map<int, hipMemAccessFlags> access; // by device
     hipMemAccessFlags byHost = hipMemAccessFlagsProtNone;
-    hipMemAccessFlags registered = hipMemAccessFlagsProtNone;
-    DeviceSet granted = 0; // the devices with any access
+    DeviceSet granted = 0; // the devices with any access: none, and it is no memory of kernels
+    DeviceSet readers = 0; // of these, the ones that may only read
   };
   using Mappings = std::map<uint64_t, Mapping>;
 
@@ -83,5 +83,7 @@ private:
 uint64_t deviceBytesInUse();
 /// Of one device.
 uint64_t bytesInUseOf(const Device &device);
+/// Whether a device has so much free memory.
+bool hasRoomFor(const Device &device, uint64_t bytes);
 
 } // namespace rubia::emulator::hip

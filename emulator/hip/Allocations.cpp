@@ -72,8 +72,7 @@ hipError_t allocate(void **pointer, size_t bytes, MemoryKind kind, unsigned flag
   *pointer = nullptr;
   if (bytes == 0)
     return hipSuccess;
-  uint64_t limit = currentDevice().model.memoryBytes;
-  if (bytes > limit || deviceBytesInUse() > limit - bytes)
+  if (!hasRoomFor(currentDevice(), bytes))
     return hipErrorOutOfMemory;
   auto address = memory().allocate(bytes, kind, alignmentOf(bytes));
   if (!address) {

@@ -30,7 +30,7 @@ const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size) {
   // What may only be read is looked up for each access: windows are for reading and writing.
   static thread_local AccessWindow notKept;
   AccessWindow &window =
-      isReadOnly(memory, address)
+      isReadOnly(memory, address, wave.group->device)
           ? notKept
           : wave.group->window[wave.group->nextWindow++ % std::size(wave.group->window)];
   const bool ofHost =
@@ -47,7 +47,8 @@ bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
     uint64_t address = addresses.at[lane];
     uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
     if (inWindow(w, generation, address, address, size) ||
-        (findWindow(w, address, size) && !(isWrite && isReadOnly(*w.group->memory, address))))
+        (findWindow(w, address, size) &&
+         !(isWrite && isReadOnly(*w.group->memory, address, w.group->device))))
       continue;
     raise(w, op, FaultKind::OutOfBounds, block * kBlockLanes + lane, address, size, isWrite);
     return false;

@@ -11,7 +11,11 @@ namespace {
 struct Ranges {
   std::atomic<size_t> count = 0;
   mutable std::shared_mutex mutex;
-  std::map<std::pair<const Memory *, uint64_t>, uint64_t> ends; // by memory and first byte
+  struct Range {
+    uint64_t end;
+    DeviceSet devices;
+  };
+  std::map<std::pair<const Memory *, uint64_t>, Range> all; // by memory and first byte
 };
 Ranges &ranges() {
   static auto *all = new Ranges;
@@ -20,26 +24,26 @@ Ranges &ranges() {
 
 } // namespace
 
-void setReadOnly(Memory &memory, uint64_t address, uint64_t bytes, bool readOnly) {
-  Ranges &all = ranges();
-  std::unique_lock lock(all.mutex);
-  if (readOnly)
-    all.ends[{&memory, address}] = address + bytes;
+void setReadOnly(Memory &memory, uint64_t address, uint64_t bytes, DeviceSet devices) {
+  Ranges &known = ranges();
+  std::unique_lock lock(known.mutex);
+  if (devices)
+    known.all[{&memory, address}] = {address + bytes, devices};
   else
-    all.ends.erase({&memory, address});
-  all.count = all.ends.size();
+    known.all.erase({&memory, address});
+  known.count = known.all.size();
 }
 
-bool isReadOnly(const Memory &memory, uint64_t address) {
-  const Ranges &all = ranges();
-  if (!all.count.load(std::memory_order_relaxed))
+bool isReadOnly(const Memory &memory, uint64_t address, DeviceSet devices) {
+  const Ranges &known = ranges();
+  if (!known.count.load(std::memory_order_relaxed))
     return false;
-  std::shared_lock lock(all.mutex);
-  auto after = all.ends.upper_bound({&memory, address});
-  if (after == all.ends.begin())
+  std::shared_lock lock(known.mutex);
+  auto after = known.all.upper_bound({&memory, address});
+  if (after == known.all.begin())
     return false;
-  const auto &[start, end] = *std::prev(after);
-  return start.first == &memory && address < end;
+  const auto &[start, range] = *std::prev(after);
+  return start.first == &memory && address < range.end && (range.devices & devices);
 }
 
 } // namespace rubia::emulator

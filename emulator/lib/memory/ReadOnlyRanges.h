@@ -8,8 +8,9 @@
 
 namespace rubia::emulator {
 
-/// Says of a range, which is one allocation or none, whether kernels may only read it.
-void setReadOnly(Memory &memory, uint64_t address, uint64_t bytes, bool readOnly);
-bool isReadOnly(const Memory &memory, uint64_t address);
+/// Says of a range, which is one allocation or none, which devices' kernels may only read it.
+void setReadOnly(Memory &memory, uint64_t address, uint64_t bytes, DeviceSet devices);
+/// Whether kernels of one of the devices may only read what lies there.
+bool isReadOnly(const Memory &memory, uint64_t address, DeviceSet devices);
 
 } // namespace rubia::emulator

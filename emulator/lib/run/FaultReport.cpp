@@ -161,7 +161,7 @@ static std::string describePlace(const Fault &fault, const Memory &memory, Devic
              ", which is another one's";
     if (fault.kind == Fault::AtomicOnHostMemory)
       return "the allocation of " + describe(*inside) + " is the host's";
-    if (isReadOnly(memory, fault.address))
+    if (isReadOnly(memory, fault.address, device))
       return "the allocation of " + describe(*inside) + " may only be read";
     return "the access ends " + std::to_string(fault.address + fault.accessSize - inside->end()) +
            " bytes beyond the allocation of " + describe(*inside);

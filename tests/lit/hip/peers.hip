@@ -107,6 +107,14 @@ static void counts() {
     CHECK(hipMemGetInfo(&after[device], &total));
   }
   EXPECT(before[0] == after[0] && before[1] - after[1] == size_t(1) << 20);
+  void *most[2], *more;
+  for (int device : {0, 1}) { // most of either's, which together is more than one has
+    CHECK(hipSetDevice(device));
+    CHECK(hipMalloc(&most[device], total / 4 * 3));
+    EXPECT(hipMalloc(&more, total / 2) == hipErrorOutOfMemory);
+  }
+  for (void *allocated : most)
+    CHECK(hipFree(allocated));
 }
 
 int main() {
