@@ -69,6 +69,8 @@ Result fromHip(int error) {
   return nameOf(Result(error)) ? Result(error) : kUnknown;
 }
 
+static HandleTable<Context> &contexts = HandleTable<Context>::leaked();
+
 Result Context::check(int hipError) {
   Result result = fromHip(hipError);
   Result none = kSuccess;
@@ -100,6 +102,32 @@ Result Context::checkSynchronized(int hipError, uint64_t ended) {
 }
 
 Result Context::checkCompleted(int hipError) {
+  const Result result = checkOwn(hipError);
+  return !result && theDriver.load()->hasGraphsAcrossDevices ? checkOtherDevices() : result;
+}
+
+// Asks HIP and the trap records of the other devices; a fault of one is every context's.
+Result Context::checkOtherDevices() {
+  constexpr int kNotReady = 600; // hipErrorNotReady
+  std::vector<Context *> others;
+  contexts.forEach([&](Context *other) {
+    if (&other->device != &device && other->alive)
+      others.push_back(other); // never freed
+  });
+  for (Context *other : others) {
+    if (other->hasLostDevice())
+      continue;
+    const Result result = runIn(*other, *this, [&] {
+      const int error = hip().hipStreamQuery(nullptr);
+      return other->checkOwn(error == kNotReady ? 0 : error);
+    });
+    if (result)
+      return result;
+  }
+  return kSuccess;
+}
+
+Result Context::checkOwn(int hipError) {
   if (Result result = check(hipError))
     return result; // also: not ready
   for (const auto &module : pending.modules())
@@ -164,8 +192,7 @@ void Context::tearDown() {
     services.print(DeviceServices::kEverything);
   for (Context *peer : std::exchange(peers, {}))
     if (Result result = hasLostDevice() ? kSuccess : endAccess(device, peer->device))
-      log(LogLevel::Warning, llvm::Twine("access to device ") + llvm::Twine(peer->device.ordinal) +
-                                 ": " + textOf(result));
+      warnOfAccess(peer->device, result);
   while (!modules.empty())
     unloadModule(*modules.begin());
   pending.clear();
@@ -188,7 +215,6 @@ void Context::tearDown() {
   sticky = kSuccess;
 }
 
-static HandleTable<Context> &contexts = HandleTable<Context>::leaked();
 // Contexts that were destroyed: other threads may still have them on their stacks.
 static std::mutex &destroyedMutex = *new std::mutex;
 static std::vector<Context *> &destroyed = *new std::vector<Context *>;

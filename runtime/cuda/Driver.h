@@ -97,6 +97,8 @@ struct Context {
 
 private:
   void resetDevice();
+  Result checkOwn(int hipError); // what checkCompleted() does of this context alone
+  Result checkOtherDevices();
   void spreadFault(); // the device's own fault, to all contexts
   void resetLimits();
 };
@@ -124,6 +126,9 @@ Result fromHip(int hipError);
 struct Driver {
   const Hip *hip;
   std::vector<std::unique_ptr<Device>> devices;
+  /// A graph with nodes of another device than its stream's was launched: who waits for the stream
+  /// is told of faults there.
+  std::atomic<bool> hasGraphsAcrossDevices = false;
 };
 
 /// Null before cuInit.

@@ -50,6 +50,8 @@ std::optional<Allocation> removeAllocation(const void *base, uint64_t id = 0);
 void forgetAdvice(uint64_t allocation); // Ranges.cpp: of managed memory that ends
 void freeAllocations(Context &context);
 void forgetGraphMemory(Context &context); // graph/GraphMemory.cpp
+/// Whether the node that allocates a graph's memory lists a device.
+bool graphAccess(void *base, const Device &device); // the same
 /// Whether an aligned word of a kernel's parameters points to pinned memory.
 bool pointsToPinned(llvm::ArrayRef<uint8_t> parameters);
 
@@ -83,6 +85,14 @@ void forgetPooled(Device &device);
 /// Gives cached memory back as far as the pools' release thresholds ask for it. HIP
 /// waits for the device when it frees: not for calls that must not.
 void trimPools(const Device &device);
+
+/// Lets kernels of `user` access the memory of `owner`, once more (memory/PeerAccess.cpp).
+/// kPeerAccessUnsupported: it cannot. Leaves HIP's current device as it was.
+Result allowAccess(const Device &user, const Device &owner);
+/// Takes back what one allowAccess() gave.
+Result endAccess(const Device &user, const Device &owner);
+/// Logs that access to a device could not be taken back.
+void warnOfAccess(const Device &owner, Result result);
 
 /// Whether a context may copy memory, or have it in nodes of graphs (memory/PeerAccess.cpp): any
 /// that was not mapped or given by a pool, and what it may access of these; else kInvalidValue. Of

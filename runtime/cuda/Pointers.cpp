@@ -7,6 +7,18 @@
 
 namespace rubia::runtime::cuda {
 
+// The device whose memory holds a module's variable.
+static const Device &deviceOfVariable(const Context &current, void *pointer) {
+  constexpr int kDeviceOrdinal = 9; // HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+  int hipDevice = -1;
+  if (hip().hipPointerGetAttribute &&
+      !hip().hipPointerGetAttribute(&hipDevice, kDeviceOrdinal, pointer))
+    for (const auto &device : theDriver.load()->devices)
+      if (device->hipDevice == hipDevice)
+        return *device;
+  return current.device;
+}
+
 // HIP knows the loader's allocations.
 std::optional<Allocation> lookUp(Context &context, const void *pointer) {
   if (std::optional<Allocation> found = findAllocation(pointer))
@@ -18,7 +30,9 @@ std::optional<Allocation> lookUp(Context &context, const void *pointer) {
   Allocation variable;
   variable.base = variable.device = static_cast<char *>(base);
   variable.size = size;
-  variable.context = &context;
+  const Device &device = deviceOfVariable(context, base);
+  variable.context = &device == &context.device ? &context : device.primary.get();
+  variable.ordinal = device.ordinal;
   return variable;
 }
 

@@ -436,6 +436,9 @@ void Replay::watchKernels() {
 Result Replay::run() {
   if (executable.lanes.empty())
     return kSuccess;
+  if (any_of(executable.lanes,
+             [&](const Lane &lane) { return &lane.context->device != &context.device; }))
+    theDriver.load()->hasGraphsAcrossDevices = true;
   Result result = beginLanes();
   for (Step &step : executable.steps)
     if (!result)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of graphs. A node that allocates has its address from the beginning, and here its memory
 // too: it is given back when no node has it any more and no launch has left it allocated.
+#include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Graph.h"
 #include "llvm/ADT/STLExtras.h"
@@ -14,6 +15,7 @@ struct GraphMemory {
   size_t size;
   unsigned nodes = 1;
   bool isAllocated = false;
+  llvm::SmallVector<const Device *, 1> peers = {}; // that may access it, beside its own
 };
 struct Statistics { // of a device: CUgraphMem_attribute
   uint64_t used = 0, usedHigh = 0, reserved = 0, reservedHigh = 0;
@@ -37,13 +39,33 @@ static Result checkParameters(const AllocateNodeParameters &parameters) {
     return refuse("memory of the host");
   if (parameters.accessCount && !parameters.access)
     return kInvalidValue;
-  for (const MemoryAccess &access : llvm::ArrayRef(parameters.access, parameters.accessCount)) {
-    if (access.location.type != 1 || !deviceAt(access.location.id))
+  for (const MemoryAccess &access : llvm::ArrayRef(parameters.access, parameters.accessCount))
+    if (access.location.type != 1)
       return kInvalidValue;
-    if (access.flags && access.location.id != parameters.pool.location.id)
-      return refuse("memory that other devices may access");
-  }
+    else if (!deviceAt(access.location.id))
+      return kInvalidDevice;
   return deviceAt(parameters.pool.location.id) ? kSuccess : kInvalidValue;
+}
+
+static void endAccess(const GraphMemory &memory) {
+  for (const Device *peer : memory.peers)
+    if (Result result = endAccess(*peer, memory.context->device))
+      warnOfAccess(memory.context->device, result);
+}
+
+// HIP gives access to all of a device's memory. The list is kept all the same: what it does not
+// name is refused.
+static Result allowListed(const AllocateNodeParameters &parameters, GraphMemory &memory) {
+  const Device &owner = memory.context->device;
+  for (const MemoryAccess &access : llvm::ArrayRef(parameters.access, parameters.accessCount)) {
+    const Device *peer = deviceAt(access.location.id);
+    if (!access.flags || peer == &owner || llvm::is_contained(memory.peers, peer))
+      continue;
+    if (Result result = allowAccess(*peer, owner))
+      return result;
+    memory.peers.push_back(peer);
+  }
+  return kSuccess;
 }
 
 Result allocateForGraph(Context &current, AllocateOperation &operation) {
@@ -52,19 +74,23 @@ Result allocateForGraph(Context &current, AllocateOperation &operation) {
     return result;
   Device &device = *deviceAt(parameters.pool.location.id);
   Context &context = &device == &current.device ? current : *device.primary;
-  if (Result result = enter(context))
-    return result;
+  GraphMemory memory{.id = 0, .context = &context, .size = parameters.bytes};
   void *address = nullptr;
-  Result result = allocateDevice(context, &address, parameters.bytes);
-  Result back = enter(current);
-  if (result || back)
-    return result ? result : back;
+  Result result = allowListed(parameters, memory);
+  if (!result)
+    result = runIn(context, current,
+                   [&] { return allocateDevice(context, &address, parameters.bytes); });
+  if (result) {
+    endAccess(memory);
+    return result;
+  }
   parameters.address = address;
   auto *base = static_cast<char *>(address);
   operation.memory =
       addAllocation({base, parameters.bytes, AllocationKind::Graph, &context, 0, 0, base});
+  memory.id = operation.memory;
   Lock lock(mutex);
-  memories[address] = {operation.memory, &context, parameters.bytes};
+  memories[address] = std::move(memory);
   Statistics &counted = statistics[&device];
   counted.reserved += parameters.bytes;
   counted.reservedHigh = std::max(counted.reservedHigh, counted.reserved);
@@ -77,8 +103,15 @@ static GraphMemory *find(void *address, uint64_t id) {
   return found == memories.end() || found->second.id != id ? nullptr : &found->second;
 }
 
-static void giveBack(void *address, uint64_t id, Context &context) {
-  if (!removeAllocation(address, id) || context.hasLostDevice())
+bool graphAccess(void *address, const Device &device) {
+  Lock lock(mutex);
+  auto found = memories.find(address);
+  return found != memories.end() && llvm::is_contained(found->second.peers, &device);
+}
+
+static void giveBack(void *address, const GraphMemory &memory) {
+  endAccess(memory);
+  if (!removeAllocation(address, memory.id) || memory.context->hasLostDevice())
     return;
   if (int error = hip().hipFree(address))
     log(LogLevel::Warning,
@@ -93,7 +126,7 @@ static void releaseUnused(void *address) {
     return;
   statistics[&memory.context->device].reserved -= memory.size;
   memories.erase(found);
-  afterGraphLock([=] { giveBack(address, memory.id, *memory.context); });
+  afterGraphLock([=] { giveBack(address, memory); });
 }
 
 void forgetGraphMemory(Context &context) {
@@ -102,6 +135,7 @@ void forgetGraphMemory(Context &context) {
     const GraphMemory &memory = entry.second;
     if (memory.context != &context)
       return false;
+    endAccess(memory);
     Statistics &counted = statistics[&context.device];
     counted.reserved -= memory.size;
     counted.used -= memory.isAllocated ? memory.size : 0;

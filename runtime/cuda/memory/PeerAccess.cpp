@@ -48,25 +48,33 @@ Result allowAccess(const Device &user, const Device &owner) {
   return kSuccess;
 }
 
-Result endAccess(const Device &user, const Device &owner) {
-  constexpr int kNotEnabled = 705; // hipErrorPeerAccessNotEnabled: by others than Rubia
-  std::lock_guard<std::mutex> lock(mutex);
-  unsigned &count = users[{&user, &owner}];
-  if (!count || --count || !hip().hipDeviceDisablePeerAccess)
+static Result disable(const Device &user, const Device &owner) {
+  constexpr int kNotEnabled = 705; // hipErrorPeerAccessNotEnabled: by others, or after a reset
+  if (!hip().hipDeviceDisablePeerAccess)
     return kSuccess;
   const int error =
       onDevice(user, [&] { return hip().hipDeviceDisablePeerAccess(owner.hipDevice); });
   return error == kNotEnabled ? kSuccess : fromHip(error);
 }
 
+void warnOfAccess(const Device &owner, Result result) {
+  log(LogLevel::Warning,
+      llvm::Twine("access to device ") + llvm::Twine(owner.ordinal) + ": " + textOf(result));
+}
+
+Result endAccess(const Device &user, const Device &owner) {
+  std::lock_guard<std::mutex> lock(mutex);
+  unsigned &count = users[{&user, &owner}];
+  return !count || --count ? kSuccess : disable(user, owner);
+}
+
 // Whether a reset takes the access away is not written down: afterwards it is gone in any case.
 void forgetAccess(const Device &user) {
   std::lock_guard<std::mutex> lock(mutex);
   for (const auto &[pair, count] : users)
-    if (pair.first == &user && count && hip().hipDeviceDisablePeerAccess)
-      (void)onDevice(user, [&, &owner = *pair.second] {
-        return hip().hipDeviceDisablePeerAccess(owner.hipDevice);
-      });
+    if (pair.first == &user && count)
+      if (Result result = disable(user, *pair.second))
+        warnOfAccess(*pair.second, result);
   std::erase_if(users, [&](const auto &entry) { return entry.first.first == &user; });
 }
 
@@ -80,8 +88,11 @@ bool mayAccess(Context &context, const Allocation &allocation) {
     return allocation.isOnHost || mappedAccess(allocation.base, context.device.ordinal);
   case AllocationKind::Pool:
     return allows(*allocation.pool, context.device);
-  case AllocationKind::Device:
   case AllocationKind::Graph:
+    if (graphAccess(allocation.base, context.device))
+      return true;
+    break;
+  case AllocationKind::Device:
   case AllocationKind::Opened:
   case AllocationKind::External:
     break;
@@ -136,8 +147,7 @@ void forgetPeer(Context &ended) {
     if (!other->peers.erase(&ended) || other->hasLostDevice())
       continue;
     if (Result result = endAccess(other->device, ended.device))
-      log(LogLevel::Warning, llvm::Twine("access to device ") + llvm::Twine(ended.device.ordinal) +
-                                 ": " + textOf(result));
+      warnOfAccess(ended.device, result);
   }
 }
 

@@ -7,11 +7,6 @@
 
 namespace rubia::runtime::cuda {
 
-/// Lets kernels of `user` access the memory of `owner`, once more. kPeerAccessUnsupported: it
-/// cannot. Leaves HIP's current device as it was.
-Result allowAccess(const Device &user, const Device &owner);
-/// Takes back what one allowAccess() gave.
-Result endAccess(const Device &user, const Device &owner);
 /// The device was reset: nobody is allowed anything any more.
 void forgetAccess(const Device &user);
 

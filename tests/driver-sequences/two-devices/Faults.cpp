@@ -75,6 +75,23 @@ SEQUENCE(trap_of_one_of_two_devices) {
   sayLifeAfter(d);
 }
 
+SEQUENCE(trap_of_a_graph_on_the_other_device) {
+  TwoDevices d;
+  Pointer module = kNone, graph = makeGraph(), added = kNone;
+  Setup trapping = d.second;
+  use(d.second);
+  cu("cuModuleLoadData", &module, static_cast<const void *>(kFaults));
+  cu("cuModuleGetFunction", &trapping.add, module, "stop");
+  use(d.first);
+  KernelParameters stop = addParameters(trapping, d.second.memory, 3);
+  stop.context = d.second.context;
+  cu("cuGraphAddKernelNode_v2", &added, graph, static_cast<const Pointer *>(nullptr), size_t(0),
+     static_cast<const KernelParameters *>(&stop));
+  Pointer executable = instantiate(graph);
+  say("launch %d", quiet("cuGraphLaunch", executable, d.first.stream));
+  say("wait %d", quiet("cuStreamSynchronize", d.first.stream));
+}
+
 SEQUENCE(fault_of_one_of_two_contexts) {
   Setup first(0), second(0);
   sayLaunch("second", second, at(kNone, 256), 1);

@@ -251,35 +251,53 @@ SEQUENCE(nodes_of_memory_without_access) {
   sayGraph("graph", graph);
 }
 
-SEQUENCE(memory_of_graphs_with_access) {
-  for (int listed : {-1, 1, 2}) {
-    TwoDevices d;
-    Pointer graph = makeGraph(), allocated = kNone, filled = kNone, added = kNone;
-    const Access access{{1, listed}, 3};
-    AllocationParameters parameters{};
-    parameters.allocationType = parameters.locationType = 1;
-    parameters.bytes = 256;
-    parameters.access = &access;
-    parameters.accessCount = listed >= 0;
-    say("for device %d: %d", listed,
-        quiet("cuGraphAddMemAllocNode", &allocated, graph, static_cast<const Pointer *>(nullptr),
-              size_t(0), &parameters));
-    if (!allocated)
-      continue;
-    const FillParameters fill = fillParameters(parameters.address, 7, 4, 64);
-    say("fill %d",
-        quiet("cuGraphAddMemsetNode", &filled, graph, static_cast<const Pointer *>(&allocated),
-              size_t(1), &fill, d.first.context));
-    KernelParameters add = addParameters(d.second, parameters.address, 3);
-    add.context = d.second.context;
-    say("kernel %d",
-        quiet("cuGraphAddKernelNode_v2", &added, graph, static_cast<const Pointer *>(&filled),
-              size_t(1), static_cast<const KernelParameters *>(&add)));
-    Pointer executable = instantiate(graph);
-    say("launch %d", quiet("cuGraphLaunch", executable, d.first.stream));
-    say("wait %d", quiet("cuStreamSynchronize", d.first.stream));
-    sayWords("memory", parameters.address);
-  }
+/// A graph of the first device's memory that a kernel of the second uses; `listed`: the device
+/// that the node gives access, or -1.
+void useMemoryOfGraph(int listed) {
+  TwoDevices d;
+  Pointer graph = makeGraph(), allocated = kNone, filled = kNone, added = kNone;
+  const Access access{{1, listed}, 3};
+  AllocationParameters parameters{};
+  parameters.allocationType = parameters.locationType = 1;
+  parameters.bytes = 256;
+  parameters.access = &access;
+  parameters.accessCount = listed >= 0;
+  say("for device %d: %d", listed,
+      quiet("cuGraphAddMemAllocNode", &allocated, graph, static_cast<const Pointer *>(nullptr),
+            size_t(0), &parameters));
+  if (!allocated)
+    return;
+  const FillParameters fill = fillParameters(parameters.address, 7, 4, 64);
+  say("fill %d",
+      quiet("cuGraphAddMemsetNode", &filled, graph, static_cast<const Pointer *>(&allocated),
+            size_t(1), &fill, d.first.context));
+  KernelParameters add = addParameters(d.second, parameters.address, 3);
+  add.context = d.second.context;
+  say("kernel %d",
+      quiet("cuGraphAddKernelNode_v2", &added, graph, static_cast<const Pointer *>(&filled),
+            size_t(1), static_cast<const KernelParameters *>(&add)));
+  Pointer executable = instantiate(graph);
+  say("launch %d", quiet("cuGraphLaunch", executable, d.first.stream));
+  say("wait %d", quiet("cuStreamSynchronize", d.first.stream));
+  sayWords("memory", parameters.address);
+}
+SEQUENCE(memory_of_graphs_without_access) { useMemoryOfGraph(-1); }
+SEQUENCE(memory_of_graphs_for_its_own_device) { useMemoryOfGraph(0); }
+SEQUENCE(memory_of_graphs_for_the_other_device) { useMemoryOfGraph(1); }
+SEQUENCE(memory_of_graphs_for_no_device) { useMemoryOfGraph(2); }
+
+SEQUENCE(mapped_memory_that_a_peer_only_reads) {
+  TwoDevices d;
+  Pointer range = mapOf(0, 1);
+  say("access of 0: %d", setAccessOf(range, kBlock, 0));
+  say("access of 1: %d", setAccessOf(range, kBlock, 1, 1));
+  cu("cuMemsetD32_v2", range, 6u, size_t(64));
+  cu("cuCtxSynchronize");
+  sayLaunch("device 0", d.first, range, 1);
+  use(d.second);
+  cu("cuMemcpyDtoD_v2", d.second.memory, range, size_t(4));
+  sayWords("memory of 1", d.second.memory);
+  sayLaunch("device 1", d.second, range, 1);
 }
 
 SEQUENCE(mapped_memory_that_only_a_peer_reaches) {
