@@ -5,7 +5,7 @@
 
 #include "Textures.h"
 
-constexpr int kSide = 64, kLevels = 3, kRounds = 4, kWindow = 4;
+constexpr int kSide = 32, kLevels = 3, kRounds = 4, kWindow = 4;
 constexpr float kMoveX = 2.6f, kMoveY = -1.7f;
 
 __host__ __device__ inline float pattern(float x, float y) {

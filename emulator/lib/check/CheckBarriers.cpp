@@ -25,6 +25,7 @@ class BarrierCheck : public Observer {
 public:
   explicit BarrierCheck(const Launch &launch) : program(*launch.kernel->program), launch(launch) {}
 
+  bool followsComputation() const override { return false; }
   void groupStarted(RunningGroup &group) override {
     states[&group].waves.resize(group.waves.size());
     for (const Wave &wave : group.waves)

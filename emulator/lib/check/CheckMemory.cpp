@@ -20,6 +20,7 @@ namespace {
 class MemoryCheck : public Observer {
 public:
   explicit MemoryCheck(const Program &program) : program(program) {}
+  bool followsComputation() const override { return false; }
 
   void before(RunningGroup &group, Wave &wave, const MicroOp &op, const InstructionStep &step,
               const Accesses &accesses) override {

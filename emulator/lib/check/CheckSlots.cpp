@@ -13,6 +13,7 @@ class SlotCheck : public Observer {
 public:
   explicit SlotCheck(std::vector<SharedSlots> slots) : all(std::move(slots)) {}
 
+  bool followsComputation() const override { return false; }
   void before(RunningGroup &group, Wave &wave, const MicroOp &op, const InstructionStep &,
               const Accesses &accesses) override {
     for (const LaneAccess &access : accesses.lanes) {

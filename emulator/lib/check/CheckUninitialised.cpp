@@ -56,7 +56,10 @@ public:
       : program(*launch.kernel->program), slots(std::move(slots)), origins(1) {}
 
   void groupStarted(RunningGroup &group) override;
-  void groupEnded(RunningGroup &group) override { groups.erase(&group); }
+  void groupEnded(RunningGroup &group) override {
+    groups.erase(&group);
+    last = {};
+  }
   void before(RunningGroup &group, Wave &wave, const MicroOp &op, const InstructionStep &step,
               const Accesses &accesses) override;
 
@@ -81,7 +84,7 @@ private:
   void store(const Now &now, const LaneAccess &access);
   void load(const Now &now, const LaneAccess &access);
   void loadScalar(const Now &now, const LaneAccess &access);
-  static uint32_t unwrittenBits(const Now &now, uint64_t address, unsigned bytes);
+  uint32_t unwrittenBits(const Now &now, uint64_t address, unsigned bytes);
   /// Memory that others see.
   bool isGlobal(const LaneAccess &access) const {
     return access.space == Space::Global && none_of(slots, [&](const SharedSlots &of) {
@@ -112,6 +115,11 @@ private:
   DenseMap<uint32_t, AtomicLogic> atomicLogic;             // by pc; those that have been asked for
   DenseMap<std::pair<uint64_t, uint64_t>, uint32_t> known; // pc, wave and lane: origin
   DenseMap<const RunningGroup *, std::unique_ptr<GroupState>> groups;
+  std::pair<const RunningGroup *, GroupState *> last; // a wave's turn has many operations
+  /// Blocks of global memory of which every byte was written when the launch looked: what is
+  /// written stays so while it runs.
+  static constexpr unsigned kBlockBytes = 64;
+  std::array<uint64_t, 1024> writtenBlocks = {};
 };
 
 /// What WaveStart left as it was holds a pattern of its own.
@@ -284,7 +292,17 @@ void UninitialisedCheck::store(const Now &now, const LaneAccess &access) {
 
 /// Of up to 4 bytes of global memory.
 uint32_t UninitialisedCheck::unwrittenBits(const Now &now, uint64_t address, unsigned bytes) {
-  const uint64_t mask = now.wave.group->memory->unwritten(address, bytes);
+  const Memory &memory = *now.wave.group->memory;
+  const uint64_t block = address / kBlockBytes;
+  uint64_t &known = writtenBlocks[block % writtenBlocks.size()];
+  const bool isInBlock = (address + bytes - 1) / kBlockBytes == block;
+  if (isInBlock && known == block)
+    return 0;
+  if (isInBlock && memory.unwritten(block * kBlockBytes, kBlockBytes) == 0) {
+    known = block;
+    return 0;
+  }
+  const uint64_t mask = memory.unwritten(address, bytes);
   uint32_t bits = 0;
   for (unsigned i = 0; i < bytes; ++i)
     bits |= mask >> i & 1 ? 0xffu << 8 * i : 0;
@@ -687,7 +705,9 @@ void UninitialisedCheck::before(RunningGroup &group, Wave &wave, const MicroOp &
                                 const InstructionStep &step, const Accesses &accesses) {
   if (step.kind == StepKind::Wait || step.kind == StepKind::Cache)
     return;
-  GroupState &all = *groups[&group];
+  if (last.first != &group)
+    last = {&group, groups[&group].get()};
+  GroupState &all = *last.second;
   SmallVector<RegisterRange, 4> ofHalf;
   if (step.dual)
     ofHalf = registersOf(op);

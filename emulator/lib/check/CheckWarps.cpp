@@ -67,6 +67,7 @@ public:
   WarpCheck(const Launch &launch, unsigned warpLanes)
       : program(*launch.kernel->program), launch(launch), warpLanes(warpLanes) {}
 
+  bool followsComputation() const override { return false; }
   void groupStarted(RunningGroup &group) override {
     groups[&group].waves.resize(group.waves.size());
   }

@@ -116,6 +116,13 @@ struct InstructionStep {
   uint8_t elementBytes = 0; // of each of the program's values; 0: unknown
   bool isAsync = false;     // a store of an asynchronous copy
   AsyncMark mark;           // by AsyncNotes
+
+  /// It does nothing but compute: no memory, branch, barrier, wait, note or change of EXEC.
+  bool onlyComputes() const {
+    return kind == StepKind::Other && !reads && !writes && !barrier && !gridBarrier && !branch &&
+           !ends && !warpSync && !writesExec && !opensWholeWave &&
+           mark.kind == AsyncMark::Kind::None;
+  }
 };
 
 /// Whether `inst` is in an encoding for memory: scalar, vector or LDS. Cache operations are.

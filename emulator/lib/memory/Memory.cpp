@@ -69,6 +69,7 @@ struct Memory::State {
       !hostSettings().emulatorTrace().empty() || !hostSettings().emulatorDebug().empty();
   WrittenBytes written;
   std::map<uint64_t, DeviceHeap> heaps; // by their first byte
+  std::atomic<bool> hasHeaps = false;   // most programs have none
 
   /// The live block that starts at or before `address`.
   Block *before(uint64_t address) {
@@ -277,9 +278,12 @@ uint64_t Memory::unwritten(uint64_t address, unsigned bytes) const {
 void Memory::setDeviceHeap(const DeviceHeap &heap) {
   std::unique_lock lock(state->mutex);
   state->heaps[heap.begin] = heap;
+  state->hasHeaps = true;
 }
 
 std::optional<Memory::DeviceHeap> Memory::deviceHeapAt(uint64_t address) const {
+  if (!state->hasHeaps.load(std::memory_order_relaxed))
+    return std::nullopt;
   std::shared_lock lock(state->mutex);
   auto next = state->heaps.upper_bound(address);
   if (next == state->heaps.begin())

@@ -31,7 +31,10 @@ class ObservedRun {
 public:
   ObservedRun(Dispatch &dispatch, ArrayRef<Observer *> observers, uint64_t seed)
       : dispatch(dispatch), code(dispatch.program.stepped()), observers(observers), random(seed),
-        counts(dispatch.launch.countOperations ? code.steps.size() : 0), watch(dispatch) {}
+        counts(dispatch.launch.countOperations ? code.steps.size() : 0), watch(dispatch) {
+    copy_if(observers, std::back_inserter(followers),
+            [](const Observer *observer) { return observer->followsComputation(); });
+  }
 
   void run();
   Statistics statistics() const;
@@ -51,6 +54,7 @@ private:
   Dispatch &dispatch;
   const SteppedProgram &code;
   ArrayRef<Observer *> observers;
+  SmallVector<Observer *> followers; // those that are told of computation
   OrderRandom random;
   std::vector<uint64_t> counts; // per operation; empty unless they are asked for
   Watchdog watch;
@@ -140,13 +144,16 @@ bool ObservedRun::settle(RunningGroup &group, Wave *wave) {
 bool ObservedRun::leavesLanesOut(RunningGroup &group, Wave &wave, const MicroOp &op,
                                  const InstructionStep &step, uint64_t &out) {
   out = 0;
-  if (dispatch.launch.maxReports < 2 || step.kind == StepKind::Other)
+  if (dispatch.launch.maxReports < 2 || accesses.lanes.empty())
     return true;
+  std::optional<Allocation> at; // neighbours lie in one
+
   for (const LaneAccess &access : accesses.lanes) {
     FaultKind kind = FaultKind::OutOfBounds;
     switch (access.space) {
     case Space::Global: {
-      const std::optional<Allocation> at = dispatch.memory.lookup(access.address);
+      if (!at || access.address < at->address || access.address >= at->end())
+        at = dispatch.memory.lookup(access.address);
       if (at && at->end() - access.address >= access.bytes && (at->devices & group.shared.device))
         continue;
       break;
@@ -185,7 +192,8 @@ void ObservedRun::step(RunningGroup &group, Wave &wave) {
   const size_t index = size_t(op - code.program->operations.data());
   const InstructionStep &step = code.steps[index];
   locate(wave, *op, step, accesses);
-  for (Observer *observer : observers) {
+  const ArrayRef<Observer *> told = step.onlyComputes() ? ArrayRef(followers) : observers;
+  for (Observer *observer : told) {
     observer->before(group, wave, *op, step, accesses);
     if (wave.status == WaveStatus::Faulted && !settle(group, &wave))
       return;
@@ -211,7 +219,7 @@ void ObservedRun::step(RunningGroup &group, Wave &wave) {
   }
   if (wave.status == WaveStatus::Faulted && (step.endsAtFault || !settle(group, &wave)))
     return;
-  for (Observer *observer : observers)
+  for (Observer *observer : told)
     observer->after(group, wave, *op, step);
   if (step.barrier)
     observeBarriers(group);

@@ -15,6 +15,9 @@ namespace rubia::emulator {
 class Observer {
 public:
   virtual ~Observer() = default;
+  /// Whether before() and after() are called for operations that only compute too
+  /// (InstructionStep::onlyComputes), which are most of them.
+  virtual bool followsComputation() const { return true; }
   virtual void groupStarted(RunningGroup &) {}
   /// All its waves have ended. May set RunningGroup::shared.fault.
   virtual void groupEnded(RunningGroup &) {}
