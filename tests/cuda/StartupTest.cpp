@@ -365,6 +365,31 @@ TEST(Capability, DependsOnTheCallingLibrary) {
   EXPECT_EQ(std::pair(major, minor), std::pair(8, 9));
 }
 
+// As NVIDIA's libraries for CUDA 13 do it: they ask the runtime library that the program has.
+TEST(Capability, DependsOnWhoCallsTheSharedRuntime) {
+  using GetAttribute = int (*)(int *, int, int);
+  startUp();
+  void *runtime = dlopen(RUBIA_FAKE_CUDART, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(runtime) << dlerror();
+  auto function = [&](const char *name) {
+    return reinterpret_cast<GetAttribute>(dlsym(runtime, name));
+  };
+  reinterpret_cast<void (*)(void *)>(dlsym(runtime, "setDriver"))(symbol("cuDeviceGetAttribute"));
+  auto seenBy = [&](const char *path, const char *through) {
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    EXPECT_TRUE(handle) << dlerror();
+    std::pair<int, int> seen;
+    reinterpret_cast<int (*)(GetAttribute, int *, int *)>(dlsym(handle, "probe"))(
+        function(through), &seen.first, &seen.second);
+    return seen;
+  };
+  EXPECT_EQ(seenBy(RUBIA_PROBE_PLAIN, "getAttribute"), std::pair(8, 9));
+  EXPECT_EQ(seenBy(RUBIA_PROBE_CLOSED, "getAttribute"), std::pair(13, 0));
+  EXPECT_EQ(seenBy(RUBIA_PROBE_NCCL, "getAttribute"), std::pair(12, 0));
+  // The table of properties is the program's, whoever starts the runtime library.
+  EXPECT_EQ(seenBy(RUBIA_PROBE_CLOSED, "getAttributeAtStart"), std::pair(8, 9));
+}
+
 class CapabilityOverride : public testing::TestWithParam<std::pair<const char *, int>> {};
 
 TEST_P(CapabilityOverride, IsForPrograms) {
