@@ -162,7 +162,7 @@ static LoadedImage readFile(const char *path) {
 // Kernels that cannot be compiled are their own launches' matter, but text of which nothing is left
 // is no module.
 static bool isNothing(const Manifest &manifest) {
-  return manifest.kernels.empty() && manifest.variables.empty() && !manifest.diagnostics.empty();
+  return manifest.kernels.empty() && manifest.variables.empty() && !manifest.invalid.empty();
 }
 
 static std::string joined(const std::vector<std::string> &lines) {

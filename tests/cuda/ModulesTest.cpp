@@ -251,6 +251,17 @@ TEST_F(Modules, BadPtxIsReportedInTheJitLog) {
   EXPECT_EQ(reinterpret_cast<size_t>(values[1]), strlen(log));
 }
 
+// A compiler newer than Rubia writes so a file whose functions nothing uses. Of text that is wrong
+// nothing is left either.
+TEST_F(Modules, NewerTextWithoutKernelsIsAModule) {
+  const std::string newer = ".version 9.5\n.target sm_89\n.address_size 64\n";
+  for (const auto &[text, expected] :
+       {std::pair(newer, kSuccess), {newer + ".visible .entry k( {", kInvalidPtx}}) {
+    Module *module = nullptr;
+    EXPECT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(text.c_str())), expected);
+  }
+}
+
 TEST_F(Modules, ImagesWithoutPtxAreNoBinaryForTheGpu) {
   Module *module = nullptr;
   std::vector<uint64_t> image = container("\x7f"
