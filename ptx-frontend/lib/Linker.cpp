@@ -7,6 +7,7 @@
 #include "ptx-frontend/Linker.h"
 #include "ptx-frontend/DriverFunctions.h"
 #include "ptx-frontend/Parser.h"
+#include "ptx-frontend/lib/GridSync.h"
 #include "ptx-frontend/lib/Parser.h"
 #include "ptx-frontend/lib/TypeNames.h"
 #include "ptx-frontend/lib/UnitText.h"
@@ -56,6 +57,7 @@ class Linker {
 public:
   explicit Linker(LinkOptions options) : options(options) {}
   Error add(const LinkInput &input);
+  bool declares(ArrayRef<StringRef> names) const; // what no unit so far defines
   Expected<Linked> run();
 
 private:
@@ -122,6 +124,18 @@ Error Linker::add(const LinkInput &input) {
     unit->variables[variable->name] = variable;
   units.push_back(std::move(unit));
   return Error::success();
+}
+
+bool Linker::declares(ArrayRef<StringRef> names) const {
+  bool found = false;
+  for (const auto &unit : units)
+    for (const Statement &statement : unit->text.statements)
+      if (is_contained(names, statement.name)) {
+        if (isDefinition(*unit, statement))
+          return false;
+        found = true;
+      }
+  return found;
 }
 
 // Units of archives that nobody needs. As a linker does, one after the other is taken that defines
@@ -481,6 +495,9 @@ Expected<Linked> linkUnits(ArrayRef<LinkInput> inputs, LinkOptions options) {
   Linker linker(options);
   for (const LinkInput &input : inputs)
     if (Error error = linker.add(input))
+      return std::move(error);
+  if (linker.declares({kGridHandle, kGridSync}))
+    if (Error error = linker.add({"grid.sync()", kGridSyncUnit.str(), /*isLibrary=*/true}))
       return std::move(error);
   return linker.run();
 }
