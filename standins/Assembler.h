@@ -11,6 +11,9 @@ namespace rubia::standins {
 struct AssemblerOptions {
   std::string tool = "ptxas"; // whose messages these are
   Target target;
+  /// PTX for architectures up to this one is taken, too: what it is of has machine code for the
+  /// target beside it.
+  unsigned takenSm = 0;
   bool isRelocatable = false; // for a linker
   bool isVerbose = false;
   bool hasWarnings = true;

@@ -186,6 +186,13 @@ Result addLtoIr(Link &link, InputType type, StringRef bytes, StringRef name) {
   return kSuccess;
 }
 
+// NVIDIA's GPUs run what is for an earlier minor version of theirs.
+bool hasMachineCodeFor(ArrayRef<fatbin::Image> images, unsigned sm) {
+  return any_of(images, [&](const fatbin::Image &image) {
+    return image.kind == fatbin::ImageKind::Cubin && image.sm / 10 == sm / 10 && image.sm <= sm;
+  });
+}
+
 // A container, or a cubin. With -lto its LTO-IR is what counts, as it is for the real library.
 Result addImage(Link &link, StringRef bytes, StringRef name, bool isLibrary) {
   Expected<std::vector<fatbin::Image>> images = fatbin::readImages(arrayRefFromStringRef(bytes));
@@ -203,6 +210,9 @@ Result addImage(Link &link, StringRef bytes, StringRef name, bool isLibrary) {
   Expected<std::string> text = fatbin::payload(*chosen);
   if (!text)
     return link.fail(kInvalidInput, "ERROR: '" + name + "': " + toString(text.takeError()));
+  // Some libraries have machine code for all architectures and PTX for the last alone.
+  if (hasMachineCodeFor(*images, link.assembler.target.sm))
+    link.assembler.takenSm = std::max(link.assembler.takenSm, chosen->sm);
   return addPtx(link, *text, name, isLibrary);
 }
 

@@ -75,7 +75,7 @@ bool Assembler::tell(const ptx::Diagnostic &diagnostic) {
 // PTX ISA: ptx-module-directives-target, which targets have what others have.
 std::string Assembler::whyNotForTarget() const {
   const ptx::Module &m = parsed.module;
-  if (m.sm > options.target.sm)
+  if (m.sm > std::max(options.target.sm, options.takenSm))
     return "SM version specified by .target is higher than default SM version assumed";
   const std::string text =
       ("with .target 'sm_" + Twine(m.sm) + Twine(m.smVariant) + "' cannot be compiled ").str();

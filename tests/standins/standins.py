@@ -418,6 +418,19 @@ class NvJitLink(StandInTest):
         archive = self.file("c.a", b"!<arch>\n" + (self.folder / "b.fatbin").read_bytes())
         self.assertLinks(self.link(["-arch=sm_80"], (6, archive), (1, user)), "create 0 add 0 add 0 complete 0", "stored 9")
 
+    def test_a_library_may_have_later_text_beside_machine_code(self):
+        """As libcudadevrt of CUDA 13.5: machine code for every architecture, PTX for the last alone."""
+        user = self.file("a.ptx", HEADER + EXTERN + KERNEL)
+        later = self.file("later.ptx", ".version 8.7\n.target sm_120\n.address_size 64\n" + value(9))
+        # The head of a file for NVIDIA's GPUs: nothing of it is read.
+        machine = self.file("machine.cubin", b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0))
+        for sm, expected in (("80", "create 0 add 0 add 0 complete 0"), ("90", "create 0 add 0 add 4 complete 6")):
+            self.tool("fatbinary", "--create=c.fatbin", f"--image3=kind=elf,sm={sm},file={machine}", f"--image3=kind=ptx,sm=120,file={later}")
+            archive = self.file("c.a", b"!<arch>\n" + (self.folder / "c.fatbin").read_bytes())
+            done = self.link(["-arch=sm_89"], (1, self.assemble("a", user.read_text(), "-c")), (6, archive))
+            self.assertEqual(done.stdout.splitlines()[0], expected, done.stdout + done.stderr)
+            self.assertEqual("stored 9" in done.stdout, sm == "80", done.stdout + done.stderr)
+
     def test_codes_are_those_of_nvidias_library(self):
         whole, user = self.file("a.ptx", WHOLE), self.file("u.ptx", HEADER + EXTERN + KERNEL)
         one, two = self.file("1.ptx", HEADER + value(1)), self.file("2.ptx", HEADER + value(2))
