@@ -156,6 +156,22 @@ TEST_F(Faults, LdsBeyondTheAllocation) {
   EXPECT_EQ(fault.thread.x, 6u);
 }
 
+// The kernel has 1024 bytes and the launch adds 12: an aligned load of four words may read three of
+// them, no less aligned load, no store, and no load of two.
+TEST_F(Faults, LdsLoadsMayReadThreeWordsAsFour) {
+  const std::pair<const char *, bool> cases[] = {{"ds_load_b128 v[3:6], v1 offset:1024", true},
+                                                 {"ds_load_b128 v[3:6], v1 offset:1028", false},
+                                                 {"ds_load_b64 v[3:4], v1 offset:1032", false},
+                                                 {"ds_store_b128 v1, v[3:6] offset:1024", false}};
+  for (const auto &[access, isAllowed] : cases) {
+    build(std::string("  v_mov_b32 v1, 0\n  ") + access + "\n  s_waitcnt lgkmcnt(0)\n");
+    ASSERT_TRUE(code);
+    auto result = launch("k", {1}, {32}, Arguments().add(uint64_t(0)).add(uint64_t(0)), 12);
+    EXPECT_EQ(bool(result), isAllowed) << access;
+    llvm::consumeError(result.takeError());
+  }
+}
+
 // Bounds::lds: loads give 0, stores are dropped, the others' are not; up to the end of what
 // hardware allocates, 512 bytes at a time (the kernel has 1024).
 TEST_F(Faults, LdsBeyondTheAllocationAsHardwareHasIt) {
