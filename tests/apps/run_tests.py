@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs tests of an application by pytest and appends what becomes of each to a file, so that a crash loses none.
+
+Usage: run_tests.py RESULTS SECONDS [ARGUMENTS OF PYTEST...]. Tests whose outcome stands in RESULTS are not run again. A test
+that takes more than SECONDS ends the process.
+"""
+import faulthandler
+import json
+import pathlib
+import sys
+
+import pytest
+
+
+class Recorder:
+    """A plugin of pytest. Outcomes: passed, failed, skipped (a failure that the application expects is skipped, too)."""
+
+    def __init__(self, path, seconds):
+        lines = path.read_text().splitlines() if path.is_file() else []
+        self.done = {entry["test"] for entry in map(json.loads, lines) if "outcome" in entry}
+        self.file, self.seconds = open(path, "a"), seconds
+
+    def write(self, **entry):
+        self.file.write(json.dumps(entry) + "\n")
+        self.file.flush()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [item for item in items if item.nodeid not in self.done]
+        self.write(collected=[item.nodeid for item in items])
+
+    def pytest_configure(self, config):
+        self.left_out = tuple(config.getoption("deselect") or ())
+
+    def pytest_deselected(self, items):
+        """Those of the rule (-k, -m) are none of the selection."""
+        self.write(left_out=[item.nodeid for item in items if item.nodeid.startswith(self.left_out)])
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.write(test=report.nodeid, outcome="failed", why=str(report.longrepr).strip().splitlines()[-1])
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.outcome, self.why = "passed", ""
+        self.write(started=nodeid)
+        faulthandler.dump_traceback_later(self.seconds, exit=True)
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.outcome, self.why = "failed", (str(report.longrepr).strip().splitlines() or [""])[-1]
+        elif report.skipped and self.outcome != "failed":
+            self.outcome, self.why = "skipped", report.longrepr[-1] if isinstance(report.longrepr, tuple) else "expected to fail"
+
+    def pytest_runtest_logfinish(self, nodeid):
+        faulthandler.cancel_dump_traceback_later()
+        self.write(test=nodeid, outcome=self.outcome, why=self.why)
+
+
+if __name__ == "__main__":
+    recorder = Recorder(pathlib.Path(sys.argv[1]), float(sys.argv[2]))
+    status = pytest.main(["-p", "no:cacheprovider", "--capture=sys", "--continue-on-collection-errors", *sys.argv[3:]], plugins=[recorder])
+    recorder.write(ended=int(status))

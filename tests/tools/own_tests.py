@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What tools/test-apps counts of an application's own tests, of which some end the process. Usage: own_tests.py SOURCES"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+
+sys.dont_write_bytecode = True
+APPS = pathlib.Path(sys.argv[1]) / "tests" / "apps"
+sys.path.insert(0, str(APPS))
+import selection  # noqa: E402
+
+# It stands for pytest, of which it has what run_tests.py uses, so that this test needs no package.
+PYTEST = '''
+import types
+
+def hookimpl(**options):
+    return lambda function: function
+
+def item(name):
+    return types.SimpleNamespace(nodeid=name)
+
+def report(name, outcome, longrepr=""):
+    return types.SimpleNamespace(nodeid=name, failed=outcome == "failed", skipped=outcome == "skipped", longrepr=longrepr)
+
+def main(arguments, plugins):
+    recorder, = plugins
+    import cases
+    left_out = [word.split("=")[1] for word in arguments if word.startswith("--deselect=")]
+    recorder.pytest_configure(types.SimpleNamespace(getoption=lambda name: left_out))
+    recorder.pytest_deselected([item(name) for name in cases.CASES if name in left_out])
+    items = [item(name) for name in cases.CASES if name not in left_out]
+    recorder.pytest_collection_modifyitems(items)
+    for name in (item.nodeid for item in items):
+        recorder.pytest_runtest_logstart(name)
+        outcome, why = cases.CASES[name]()
+        recorder.pytest_runtest_logreport(report(name, outcome, why))
+        recorder.pytest_runtest_logfinish(name)
+    return 0
+'''
+CASES = '''
+import os, time
+CASES = {
+    "good": lambda: ("passed", ""),
+    "aborts": os.abort,
+    "bad": lambda: ("failed", "first\\nAssertionError: 1 != 2"),
+    "not-here": lambda: ("skipped", ("file", 1, "Skipped: no such device")),
+    "unwanted": lambda: ("failed", ""),
+    "endless": lambda: time.sleep(600),
+    "last": lambda: ("passed", ""),
+}
+'''
+
+
+class OwnTests(unittest.TestCase):
+    def run_selection(self, runs=99, **about):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        folder = pathlib.Path(folder.name)
+        (folder / "pytest.py").write_text(PYTEST)
+        (folder / "cases.py").write_text(CASES)
+        about = {"files": ["cases"], "test_seconds": 2, **about}
+        chosen = selection.Selection.__new__(selection.Selection)
+        chosen.about = about
+        left = [runs]
+
+        def start():
+            left[0] -= 1
+            if left[0] < 0:
+                return None
+            return subprocess.run([sys.executable, APPS / "run_tests.py", folder / "results", str(about["test_seconds"]), *chosen.arguments("/")],
+                                  env={"PYTHONPATH": str(folder)}, capture_output=True).returncode
+
+        return chosen.run(start, folder / "results")
+
+    def test_each_test_counts_once_and_crashes_lose_none(self):
+        counts, failures = self.run_selection(left_out=[{"why": "nobody wants it", "tests": ["unwanted"]}])
+        self.assertEqual(counts, {"passed": 2, "failed": 3, "skipped": 1, "left_out": 1})
+        self.assertEqual(failures, {"aborts": "ended the process with status -6", "bad": "AssertionError: 1 != 2", "endless": "over 2 s"})
+
+    def test_what_was_not_run_failed(self):
+        counts, failures = self.run_selection(runs=1)
+        self.assertEqual((counts["passed"], counts["failed"]), (1, 6))
+        self.assertEqual(failures["last"], "not run")
+
+    def test_works_takes_95_of_100(self):
+        for passed, failed, expected in ((95, 5, True), (94, 6, False), (0, 0, False)):
+            self.assertEqual(selection.passes({"passed": passed, "failed": failed}), expected)
+
+    def test_reasons_stand_beside_all_that_is_left_out(self):
+        owner = types.SimpleNamespace
+        for path in sorted(APPS.glob("*/tests.json")):
+            chosen = selection.Selection(owner(folder=path.parent, place=owner(tests=pathlib.Path("/"))))
+            self.assertTrue(chosen.about["rule"] and chosen.about["files"], path)
+            self.assertTrue(all(entry["why"] and entry["tests"] for entry in chosen.about.get("left_out", [])), path)
+            self.assertIn("--hash=sha256:", chosen.locked().read_text(), path)
+            self.assertEqual("repository" in chosen.about, len(chosen.about.get("commit", "")) == 40, path)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
