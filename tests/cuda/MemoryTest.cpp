@@ -63,6 +63,25 @@ TEST_F(Memory, CopiesRectangles) {
   EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kInvalidValue); // no array
 }
 
+// A table of 8 rows of 4 bytes behind another one: it begins 40 bytes into a memory whose pitch is 4.
+TEST_F(Memory, CopiesRowsThatBeginBehindTheFirstPitch) {
+  std::vector<char> in(8 * 4), out(80, 0), expected(80, 0);
+  std::iota(in.begin(), in.end(), 1);
+  std::copy(in.begin(), in.end(), expected.begin() + 40);
+  void *device = allocate(80);
+  ASSERT_EQ(cu("cuMemsetD8_v2", device, static_cast<unsigned char>(0), size_t(80)), kSuccess);
+  Copy2D copy{};
+  copy.from = {0, 0, kMemoryHost, in.data(), nullptr, nullptr, 4};
+  copy.to = {40, 0, kMemoryDevice, nullptr, device, nullptr, 4};
+  copy.widthInBytes = 4;
+  copy.height = 8;
+  EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kSuccess);
+  memcpy(out.data(), device, out.size());
+  EXPECT_EQ(out, expected);
+  copy.to.xInBytes = 52; // its last row would end behind the memory
+  EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kInvalidValue);
+}
+
 TEST_F(Memory, CopiesBoxes) {
   std::vector<char> in(4 * 4 * 4), out(4 * 4 * 4, 0);
   std::iota(in.begin(), in.end(), 0);
