@@ -172,6 +172,27 @@ TEST_F(Faults, LdsLoadsMayReadThreeWordsAsFour) {
   }
 }
 
+// Also of device memory, by scalar and vector loads: three words were allocated.
+TEST_F(Faults, LoadsMayReadThreeWordsAsFour) {
+  const std::pair<const char *, bool> cases[] = {
+      {"s_load_b128 s[4:7], s[2:3], 0x0", true},
+      {"s_load_b128 s[4:7], s[2:3], 0x4", false},
+      {"s_load_b64 s[4:5], s[2:3], 0x8", false},
+      {"global_load_b128 v[3:6], v1, s[2:3]", true},
+      {"global_load_b128 v[3:6], v1, s[2:3] offset:4", false},
+      {"global_store_b128 v1, v[3:6], s[2:3]", false}};
+  auto *words = allocate<uint32_t>(3);
+  for (const auto &[access, isAllowed] : cases) {
+    build(std::string(
+              "  s_load_b64 s[2:3], s[0:1], 0x0\n  v_mov_b32 v1, 0\n  s_waitcnt lgkmcnt(0)\n  ") +
+          access + "\n  s_waitcnt lgkmcnt(0) vmcnt(0)\n");
+    ASSERT_TRUE(code);
+    auto result = launch("k", {1}, {32}, Arguments().add(words).add(words));
+    EXPECT_EQ(bool(result), isAllowed) << access;
+    llvm::consumeError(result.takeError());
+  }
+}
+
 // Bounds::lds: loads give 0, stores are dropped, the others' are not; up to the end of what
 // hardware allocates, 512 bytes at a time (the kernel has 1024).
 TEST_F(Faults, LdsBeyondTheAllocationAsHardwareHasIt) {

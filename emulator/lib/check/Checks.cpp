@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The slow sides of the memory checks: look-ups in the registry, and noting a fault.
 #include "emulator/lib/machine/Addressing.h"
+#include "emulator/lib/machine/Bounds.h"
 #include "emulator/lib/memory/MemoryRegistry.h"
 #include "emulator/lib/memory/ReadOnlyRanges.h"
 #include <algorithm>
@@ -40,6 +41,12 @@ const AccessWindow *findWindow(Wave &wave, uint64_t address, uint32_t size) {
   return &window;
 }
 
+bool readsThreeOfAllocation(const Wave &w, uint64_t address, uint32_t size) {
+  const std::optional<Allocation> found = w.group->memory->lookup(address);
+  return found && (found->devices & w.group->device) &&
+         readsThreeAsFour(address, size, found->end());
+}
+
 bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
                      const LaneAddresses &addresses, uint32_t size, bool isWrite) {
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -48,7 +55,8 @@ bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
     uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
     if (inWindow(w, generation, address, address, size) ||
         (findWindow(w, address, size) &&
-         !(isWrite && isReadOnly(*w.group->memory, address, w.group->device))))
+         !(isWrite && isReadOnly(*w.group->memory, address, w.group->device))) ||
+        (!isWrite && readsThreeOfAllocation(w, address, size)))
       continue;
     raise(w, op, FaultKind::OutOfBounds, block * kBlockLanes + lane, address, size, isWrite);
     return false;
@@ -60,13 +68,11 @@ bool checkLdsSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,
                   LaneAddresses &addresses, uint32_t size, bool isWrite, unsigned which) {
   const uint32_t hole = w.group ? w.group->ldsHole : 0;
   if (!hole) {
-    // NVIDIA's compilers read three elements in a row as four where these are aligned. The last one
-    // is there (Dispatch.cpp), and nobody uses it.
+    // The last element is there (Dispatch.cpp).
     uint32_t others = mask;
-    for (uint32_t rest = isWrite || size <= 4 ? 0 : mask; rest; rest &= rest - 1) {
+    for (uint32_t rest = isWrite ? 0 : mask; rest; rest &= rest - 1) {
       const unsigned lane = unsigned(std::countr_zero(rest));
-      const uint64_t address = addresses.at[lane];
-      if (address % size == 0 && address + size / 4 * 3 <= w.ldsSize)
+      if (readsThreeAsFour(addresses.at[lane], size, w.ldsSize))
         others &= ~(1u << lane);
     }
     return checkWithin(w.ldsSize, FaultKind::LdsOutOfBounds, w, op, block, others, addresses, size,

@@ -63,6 +63,9 @@ inline void localAddresses(const Wave &w, const MicroOp &op, unsigned block, uin
     addresses.at[lane] = uint32_t(vector[lane] + offset);
 }
 
+/// readsThreeAsFour() in device memory.
+bool readsThreeOfAllocation(const Wave &w, uint64_t address, uint32_t size);
+
 /// Whether every lane of `mask` may access `size` bytes at its global address. Raises a fault for
 /// the first that may not.
 bool checkGlobalSlow(Wave &w, const MicroOp &op, unsigned block, uint32_t mask,

@@ -6,6 +6,7 @@
 // comes next: what an observer found, and accesses that lead nowhere. Lanes with such an access are
 // left out of the instruction. Each kind of error is reported once for an instruction.
 #include "emulator/lib/observe/ObservedRun.h"
+#include "emulator/lib/machine/Bounds.h"
 #include "emulator/lib/memory/MemoryRegistry.h"
 #include "emulator/lib/observe/Observer.h"
 #include "emulator/lib/observe/OrderRandom.h"
@@ -154,12 +155,16 @@ bool ObservedRun::leavesLanesOut(RunningGroup &group, Wave &wave, const MicroOp 
     case Space::Global: {
       if (!at || access.address < at->address || access.address >= at->end())
         at = dispatch.memory.lookup(access.address);
-      if (at && at->end() - access.address >= access.bytes && (at->devices & group.shared.device))
+      const bool isThere = at && (at->devices & group.shared.device);
+      if (isThere && at->end() - access.address >= access.bytes)
+        continue;
+      if (isThere && !access.writes && readsThreeAsFour(access.address, access.bytes, at->end()))
         continue;
       break;
     }
     case Space::Local:
-      if (group.shared.ldsHole || access.address + access.bytes <= wave.ldsSize)
+      if (group.shared.ldsHole || access.address + access.bytes <= wave.ldsSize ||
+          (!access.writes && readsThreeAsFour(access.address, access.bytes, wave.ldsSize)))
         continue;
       kind = FaultKind::LdsOutOfBounds;
       break;

@@ -14,7 +14,8 @@ namespace {
 /// Whether `bytes` bytes at `address` may be accessed; raises a fault if not.
 bool check(Wave &w, const MicroOp &op, uint64_t address, uint32_t bytes, bool isWrite) {
   uint64_t generation = w.group->generation->load(std::memory_order_relaxed);
-  if (inWindow(w, generation, address, address, bytes) || findWindow(w, address, bytes))
+  if (inWindow(w, generation, address, address, bytes) || findWindow(w, address, bytes) ||
+      (!isWrite && readsThreeOfAllocation(w, address, bytes)))
     return true;
   unsigned lane = w.exec() ? unsigned(std::countr_zero(w.exec())) : 0;
   raise(w, op, FaultKind::OutOfBounds, lane, address, bytes, isWrite);
