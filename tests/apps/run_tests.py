@@ -47,7 +47,8 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report):
         if report.failed:
-            self.outcome, self.why = "failed", (str(report.longrepr).strip().splitlines() or [""])[-1]
+            crash = getattr(report.longrepr, "reprcrash", None)
+            self.outcome, self.why = "failed", (crash.message if crash else str(report.longrepr).strip()).replace("\0", "")
         elif report.skipped and self.outcome != "failed":
             self.outcome, self.why = "skipped", report.longrepr[-1] if isinstance(report.longrepr, tuple) else "expected to fail"
 
