@@ -133,8 +133,10 @@ static Result resolve(const CopySide3D &in, size_t width, size_t height, size_t 
   }
   out.pitch = in.pitch ? in.pitch : width;
   size_t offset = in.xInBytes;
-  // A row may begin behind the first pitch: Dr.Jit copies so into one that lies behind others.
-  if (out.pitch < width || (in.height && in.height < height) ||
+  // Rows lie within a pitch (an H100), which need not be the first: Dr.Jit copies into parts of a
+  // buffer so.
+  if (out.pitch < width || (in.pitch && in.xInBytes % in.pitch > in.pitch - width) ||
+      (in.height && in.height < height) ||
       __builtin_mul_overflow(out.pitch, in.height ? in.height : height, &out.slice) ||
       !addTimes(offset, in.z, out.slice) || !addTimes(offset, in.y, out.pitch))
     return kInvalidValue;

@@ -78,6 +78,8 @@ TEST_F(Memory, CopiesRowsThatBeginBehindTheFirstPitch) {
   EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kSuccess);
   memcpy(out.data(), device, out.size());
   EXPECT_EQ(out, expected);
+  copy.to.xInBytes = 42; // its rows would go on in the next
+  EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kInvalidValue);
   copy.to.xInBytes = 52; // its last row would end behind the memory
   EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kInvalidValue);
 }
