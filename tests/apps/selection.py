@@ -2,7 +2,8 @@
 """A selection of an application's own tests, which tools/test-apps runs under `rubia run`.
 
 tests/apps/NAME/tests.json says where the tests are: in the installed packages, or in the application's public repository at a
-commit. It names whole files, chosen by its "rule" before they were run, and the tests that are left out, each with a reason.
+commit; "root" says that they are in the packages though files of the repository are needed, too. It names whole files, chosen
+by its "rule" before they were run, and the tests that are left out, each with a reason.
 tests.in and tests.txt are the packages that they need beside the application's. No test is copied into this repository.
 """
 import json
