@@ -141,6 +141,15 @@ TEST(LoweringCall, OfTheDriverNeedsItsSignature) {
   EXPECT_THAT(result.diagnostics[0].message, HasSubstr("'vprintf' is declared other than CUDA"));
 }
 
+// The result of a call that declares none is dropped.
+TEST(LoweringCall, OfTheDriverMayDropItsResult) {
+  EXPECT_THAT(
+      irOf("{ .param .b64 f; .param .b64 v; st.param.b64 [f], %rd0; st.param.b64 [v], %rd0; "
+           "call.uni vprintf, (f, v); }",
+           {}, ".extern .func vprintf(.param .b64 f, .param .b64 v);\n"),
+      testing::ContainsRegex("call i32 @[a-z_]*printf"));
+}
+
 TEST(LoweringCall, WithoutABodyIsAnError) {
   Lowered result = lowered(kernel("call.uni f;", ".extern .func f;"));
   ASSERT_EQ(result.diagnostics.size(), 1u);

@@ -124,8 +124,10 @@ Expected<Value *> callDriver(FunctionLowering &fn, const ptx::Instruction &inst,
   FunctionType *type = fn.unit().functionType(declared.results, parameters, false);
   SmallVector<Type *> types(type->params());
   types.append(known.state.size(), b.getInt64Ty());
-  if (!definition ||
-      definition->getFunctionType() != FunctionType::get(type->getReturnType(), types, false))
+  // Taichi declares vprintf without the result, which nobody needs.
+  Type *returned =
+      declared.results.empty() && definition ? definition->getReturnType() : type->getReturnType();
+  if (!definition || definition->getFunctionType() != FunctionType::get(returned, types, false))
     return fn.unsupported(inst, "'" + declared.name + "' is declared other than CUDA has it");
   if (call.arguments.size() != parameters.size() || call.results.size() > declared.results.size())
     return fn.malformed(inst, "expected " + Twine(parameters.size()) + " arguments and " +
