@@ -63,7 +63,8 @@ TEST_F(Memory, CopiesRectangles) {
   EXPECT_EQ(cu("cuMemcpy2D_v2", &copy), kInvalidValue); // no array
 }
 
-// A table of 8 rows of 4 bytes behind another one: it begins 40 bytes into a memory whose pitch is 4.
+// A table of 8 rows of 4 bytes behind another one: it begins 40 bytes into a memory whose pitch
+// is 4.
 TEST_F(Memory, CopiesRowsThatBeginBehindTheFirstPitch) {
   std::vector<char> in(8 * 4), out(80, 0), expected(80, 0);
   std::iota(in.begin(), in.end(), 1);
