@@ -34,11 +34,11 @@ enum class TensorType : uint8_t {
 
 struct TensorMap {
   uint64_t base;
-  uint64_t strides[kMaxTensorRank - 1]; // bytes, of dimensions 1 to 4
+  uint64_t strides[kMaxTensorRank - 1]; // bytes, of dimensions 1 to 4: multiples of 16 below 2^40
   uint32_t sizes[kMaxTensorRank];       // 0: 2^32
   uint32_t magic;
-  uint16_t box[kMaxTensorRank]; // tiled: what is traversed
-  uint8_t elementStrides[kMaxTensorRank];
+  uint16_t box[kMaxTensorRank];           // tiled: what is traversed, 1 to 256
+  uint8_t elementStrides[kMaxTensorRank]; // 1 to 8
   uint8_t rank;
   TensorType type;
   TensorInterleave interleave;
@@ -75,6 +75,11 @@ constexpr unsigned tensorElementBytes(TensorType type) {
   return 0;
 }
 
+/// tensormap.replace: how much of a value a field keeps on an H100. Its box has eight bits, of one
+/// less, its element strides three bits of one less, its strides 36 bits of pieces of 16 bytes.
+inline constexpr uint32_t kTensorMaxBox = 256, kTensorMaxElementStride = 8;
+inline constexpr uint64_t kTensorStrideMask = 0xfffffffff0;
+
 /// What the device functions of tensor copies give instead of a number of bytes.
 enum TensorError : uint32_t {
   kTensorMapInvalid = 0xfffffff0,
@@ -82,6 +87,7 @@ enum TensorError : uint32_t {
   kTensorCoordinateNegative = 0xfffffff2,
   kTensorWrongAccess = 0xfffffff3, // tiled by im2col or the reverse, or of another rank
   kTensorSharedMisaligned = 0xfffffff4,
+  kTensorBaseMisaligned = 0xfffffff5,
   kTensorLastError = 0xfffffff0, // the least of them
 };
 

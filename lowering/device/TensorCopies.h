@@ -4,6 +4,10 @@
 //
 // A box is a number of rows, each a multiple of 16 bytes of the innermost dimension. In shared
 // memory the rows follow each other, and swizzling changes the order of the pieces of 16 bytes.
+//
+// Interleaved tensors are images whose channels lie in slices: a pixel is 16 or 32 bytes, the
+// channels of one slice, and a row of its own. Their dimensions are as an H100 has them: columns,
+// which follow each other in memory, rows and so on of pixels, slices, images. A box has one slice.
 #include "lowering/TensorMap.h"
 
 namespace {
@@ -16,6 +20,8 @@ namespace {
 
 using Piece = uint32_t __attribute__((ext_vector_type(4)));
 constexpr uint32_t kPiece = sizeof(Piece), kSharedAlignment = 128;
+
+INLINE bool isFloat(TensorType type) { return type >= TensorType::F16; }
 
 /// Where shared memory lies: in LDS, or beyond it, in memory of the device.
 struct Lds {
@@ -51,46 +57,38 @@ public:
 
   /// 0: nothing is wrong with it.
   INLINE uint32_t error(bool writes) const {
-    if (map->magic != kTensorMapMagic || elementBytes == 0 || map->rank == 0 ||
-        map->rank > kMaxTensorRank || map->interleave != TensorInterleave::None)
-      return kTensorMapInvalid;
-    // tensormap.replace may have written anything.
-    UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
-      if (!form.isIm2col() && i < map->rank && (!map->box[i] || !map->elementStrides[i]))
-        return kTensorMapInvalid;
-    }
-    if (map->rank != form.rank() || (map->access == TensorAccess::Im2col) != form.isIm2col())
-      return kTensorWrongAccess;
-    if (uint32_t(coordinates.at[0]) * elementBytes % kPiece)
+    if (uint32_t wrong = mapError(writes))
+      return wrong;
+    if (!isInterleaved() && uint32_t(coordinates.at[0]) * elementBytes % kPiece)
       return kTensorCoordinateMisaligned;
-    if (writes) {
-      UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
-        if (i < map->rank && coordinates.at[i] < 0)
-          return kTensorCoordinateNegative;
-      }
-    }
-    return 0;
+    return writes && isBefore() ? uint32_t(kTensorCoordinateNegative) : 0;
   }
 
   INLINE uint32_t rowBytes() const {
+    if (isInterleaved())
+      return pixelBytes();
     return (form.isIm2col() ? map->channels : map->box[0]) * elementBytes;
   }
   INLINE uint32_t bytes() const {
     uint32_t total = rowBytes();
     if (form.isIm2col())
       return total * map->pixels;
-    UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
+    UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
       if (i < map->rank)
         total *= extent(i);
     }
     return total;
   }
   /// The bytes of the innermost dimension; an H100 writes whole pieces.
-  INLINE int64_t limit() const { return int64_t(size(0)) * elementBytes; }
+  INLINE int64_t limit() const {
+    return isInterleaved() ? pixelBytes() : int64_t(size(0)) * elementBytes;
+  }
   INLINE int64_t writeLimit() const { return (limit() + kPiece - 1) & -int64_t(kPiece); }
   /// From row to row in shared memory: with swizzling its span, whatever the row is.
   INLINE uint32_t pitch() const {
-    return map->swizzle == TensorSwizzle::None ? rowBytes() : kPiece << uint32_t(map->swizzle);
+    return map->swizzle == TensorSwizzle::None || isInterleaved()
+               ? rowBytes()
+               : kPiece << uint32_t(map->swizzle);
   }
 
   template <class Visit> INLINE void forEachRow(Visit visit) const {
@@ -100,13 +98,66 @@ public:
   const TensorMap *map;
 
 private:
-  INLINE uint64_t size(unsigned i) const {
-    return map->sizes[i] ? map->sizes[i] : uint64_t(1) << 32;
+  INLINE bool isInterleaved() const { return map->interleave != TensorInterleave::None; }
+  /// Of an interleaved tensor.
+  INLINE uint32_t pixelBytes() const { return kPiece * uint32_t(map->interleave); }
+
+  /// What an H100 refuses, found out on one. tensormap.replace may have written anything.
+  INLINE uint32_t mapError(bool writes) const {
+    if (map->magic != kTensorMapMagic || elementBytes == 0 || map->rank == 0 ||
+        map->rank > kMaxTensorRank || map->interleave > TensorInterleave::Bytes32 ||
+        (isInterleaved() && map->rank < 3))
+      return kTensorMapInvalid;
+    if (map->rank != form.rank() || (map->access == TensorAccess::Im2col) != form.isIm2col())
+      return kTensorWrongAccess;
+    const uint32_t unit = map->interleave == TensorInterleave::Bytes32 ? 2 * kPiece : kPiece;
+    if (map->base % unit)
+      return kTensorBaseMisaligned;
+    constexpr uint32_t kMaxSize = 1u << 31;
+    UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
+      if (i >= map->rank)
+        continue;
+      if (!map->sizes[i] || map->sizes[i] > kMaxSize || (i && map->strides[i - 1] % unit))
+        return kTensorMapInvalid;
+      if (!form.isIm2col() && (!map->box[i] || (hasSteps(i) && !map->elementStrides[i])))
+        return kTensorMapInvalid;
+    }
+    if (!isInterleaved() &&
+        (rowBytes() % kPiece || (map->swizzle != TensorSwizzle::None && rowBytes() > pitch())))
+      return kTensorMapInvalid;
+    return !writes && map->fill == TensorFill::NaN && !isFloat(map->type)
+               ? uint32_t(kTensorMapInvalid)
+               : 0;
   }
+
+  /// Whether what is written would begin before the tensor, or an image's box leaves the image:
+  /// an H100 writes neither.
+  INLINE bool isBefore() const {
+    UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
+      if (i < map->rank && (i || isInterleaved()) && coordinates.at[i] < 0)
+        return true;
+    }
+    UNROLL for (unsigned i = 0; i < 3; ++i) {
+      if (form.isIm2col() && i + 2 < map->rank &&
+          (map->lowerCorner[i] < 0 || map->upperCorner[i] > 0 ||
+           pixelCoordinate(i) < map->lowerCorner[i]))
+        return true;
+    }
+    return false;
+  }
+
+  INLINE int64_t size(unsigned i) const { return map->sizes[i]; }
+  /// From one element of a dimension to the next. Pixels of interleaved tensors follow each other.
+  INLINE uint64_t stride(unsigned i) const { return i ? map->strides[i - 1] : pixelBytes(); }
+  /// Not the elements of a row, nor the slices of interleaved tensors.
+  INLINE bool hasSteps(unsigned i) const { return isInterleaved() ? i + 2 != map->rank : i != 0; }
+  /// How many elements of a dimension the box has; a row is one.
   INLINE uint32_t extent(unsigned i) const {
-    return (map->box[i] + map->elementStrides[i] - 1u) / map->elementStrides[i];
+    return hasSteps(i) ? (map->box[i] + map->elementStrides[i] - 1u) / map->elementStrides[i] : 1;
   }
-  INLINE int64_t start() const { return int64_t(coordinates.at[0]) * elementBytes; }
+  INLINE int64_t start() const {
+    return isInterleaved() ? 0 : int64_t(coordinates.at[0]) * elementBytes;
+  }
 
   template <class Visit> INLINE void forEachTiledRow(Visit visit) const {
     const unsigned rank = map->rank;
@@ -115,16 +166,16 @@ private:
     for (uint32_t shared = 0;; shared += row) {
       bool isInside = true;
       uint64_t address = map->base;
-      UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
-        if (i >= rank)
+      UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
+        if (i >= rank || (!i && !isInterleaved()))
           continue;
         int64_t at = coordinates.at[i] + int64_t(index[i]) * map->elementStrides[i];
-        isInside &= at >= 0 && uint64_t(at) < size(i);
-        address += uint64_t(at) * map->strides[i - 1];
+        isInside &= at >= 0 && at < size(i);
+        address += uint64_t(at) * stride(i);
       }
       visit(TensorRow{address, start(), isInside, shared});
       bool carries = true;
-      UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
+      UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
         if (!carries || i >= rank)
           continue;
         carries = ++index[i] == extent(i);
@@ -136,45 +187,48 @@ private:
     }
   }
 
+  /// The dimension of an image that a corner is of, and its coordinate.
+  INLINE unsigned pixelDimension(unsigned i) const { return isInterleaved() ? i : i + 1; }
+  INLINE int32_t pixelCoordinate(unsigned i) const {
+    return isInterleaved() ? coordinates.at[i] : coordinates.at[i + 1];
+  }
+
   /// Pixel after pixel within the bounding box of each image, then of the next image.
   template <class Visit> INLINE void forEachPixel(Visit visit) const {
-    const unsigned spatial = map->rank - 2u; // dimensions, from 1 on
+    const unsigned spatial = map->rank - 2u; // dimensions
     const uint32_t row = pitch();
     int64_t at[3], lower[3], end[3];
     UNROLL for (unsigned i = 0; i < 3; ++i) {
-      at[i] = coordinates.at[i + 1];
+      at[i] = pixelCoordinate(i);
       lower[i] = map->lowerCorner[i];
-      end[i] = i < spatial ? int64_t(size(i + 1)) + map->upperCorner[i] : 0;
+      end[i] = i < spatial ? size(pixelDimension(i)) + map->upperCorner[i] : 0;
     }
-    int64_t image = coordinates.at[1];
-    UNROLL for (unsigned i = 2; i < kMaxTensorRank; ++i) {
-      if (i == map->rank - 1u)
+    const unsigned last = map->rank - 1u;
+    int64_t image = coordinates.at[1], slice = 0;
+    UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
+      if (i == last)
         image = coordinates.at[i];
+      if (i + 1 == last && isInterleaved())
+        slice = coordinates.at[i];
     }
+    const bool isSlice = slice >= 0 && slice < size(last - 1);
+    const uint64_t base = map->base + (isInterleaved() ? uint64_t(slice) * stride(last - 1) : 0);
     for (uint32_t pixel = 0, shared = 0; pixel < map->pixels; ++pixel, shared += row) {
-      bool isInside = true;
-      uint64_t address = map->base;
+      bool isInside = isSlice && image >= 0 && image < size(last);
+      uint64_t address = base + uint64_t(image) * stride(last);
       UNROLL for (unsigned i = 0; i < 3; ++i) {
         if (i >= spatial)
           continue;
         int64_t place = at[i] + int64_t(coordinates.offsets[i]);
-        isInside &= place >= 0 && uint64_t(place) < size(i + 1);
-        address += uint64_t(place) * map->strides[i];
+        isInside &= place >= 0 && place < size(pixelDimension(i));
+        address += uint64_t(place) * stride(pixelDimension(i));
       }
-      uint64_t imageStride = 0, images = 0;
-      UNROLL for (unsigned i = 2; i < kMaxTensorRank; ++i) {
-        if (i == map->rank - 1u) {
-          imageStride = map->strides[i - 1];
-          images = size(i);
-        }
-      }
-      isInside &= image >= 0 && uint64_t(image) < images;
-      visit(TensorRow{address + uint64_t(image) * imageStride, start(), isInside, shared});
+      visit(TensorRow{address, start(), isInside, shared});
       bool carries = true;
       UNROLL for (unsigned i = 0; i < 3; ++i) {
         if (!carries || i >= spatial)
           continue;
-        at[i] += map->elementStrides[i + 1];
+        at[i] += map->elementStrides[pixelDimension(i)];
         carries = at[i] >= end[i];
         if (carries)
           at[i] = lower[i];

@@ -52,9 +52,7 @@ Result encodeCommon(void *to, const Request &request, abi::TensorMap &map) {
     return wrong("NaN for what is no floating-point type");
   if (request.interleave && request.rank < 3)
     return wrong("interleaving needs three dimensions");
-  if (request.interleave)
-    return fail(kNotSupported, "tensor map: interleaved layouts");
-  constexpr uint64_t unit = 16; // of addresses and strides
+  const uint64_t unit = request.interleave == 2 ? 32 : 16; // of addresses and strides
   const auto address = reinterpret_cast<uint64_t>(request.address);
   if (!address || address % unit)
     return wrong("the tensor's address is no multiple of " + llvm::Twine(unit));
@@ -93,7 +91,7 @@ Result checkBox(const Request &request, uint64_t bytes, uint64_t all) {
     return wrong("the box is larger than shared memory");
   if (bytes % 16)
     return wrong("the box's innermost dimension is no multiple of 16 bytes");
-  if (request.swizzle && bytes > uint64_t(16) << request.swizzle)
+  if (request.swizzle && !request.interleave && bytes > uint64_t(16) << request.swizzle)
     return wrong("the box's innermost dimension is larger than what is swizzled");
   return kSuccess;
 }
@@ -148,7 +146,8 @@ Result cuTensorMapEncodeIm2col(void *to, int type, uint32_t rank, void *address,
   for (uint32_t i = 0; i + 2 < rank; ++i) {
     if (lower[i] < -bound || lower[i] >= bound || upper[i] < -bound || upper[i] >= bound)
       return wrong("a corner is out of range");
-    if (int64_t(dims[i + 1]) + upper[i] <= lower[i])
+    const uint64_t size = dims[interleave ? i : i + 1]; // columns come first where pixels are rows
+    if (int64_t(size) + upper[i] <= lower[i])
       return wrong("the bounding box is empty");
     map.lowerCorner[i] = int16_t(lower[i]);
     map.upperCorner[i] = int16_t(upper[i]);
@@ -177,7 +176,7 @@ Result cuTensorMapReplaceAddress(void *to, void *address) {
   if (!to || reinterpret_cast<uintptr_t>(to) % 64)
     return wrong("its address is no multiple of 64");
   memcpy(&map, to, sizeof(map));
-  constexpr uint64_t unit = 16;
+  const uint64_t unit = map.interleave == abi::TensorInterleave::Bytes32 ? 32 : 16;
   if (map.magic != abi::kTensorMapMagic)
     return wrong("it was not encoded");
   if (!address || reinterpret_cast<uint64_t>(address) % unit)

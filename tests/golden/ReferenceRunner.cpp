@@ -18,8 +18,12 @@ constexpr uint64_t kInstructionLimit = 50'000'000;
 // CUtensorMapDataType, as PTX numbers the types.
 constexpr uint8_t kTensorTypes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12};
 
-MutableArrayRef<uint8_t> bytesOf(std::vector<uint64_t> &words, size_t size) {
-  return {reinterpret_cast<uint8_t *>(words.data()), size};
+// Of buffers, aligned as tensors must be.
+struct alignas(64) Line {
+  uint8_t bytes[64];
+};
+template <class T> MutableArrayRef<uint8_t> bytesOf(std::vector<T> &lines, size_t size) {
+  return {reinterpret_cast<uint8_t *>(lines.data()), size};
 }
 
 reference::TensorMap encoded(const TensorMapRequest &request, uint64_t address) {
@@ -58,9 +62,9 @@ Expected<KernelResult> runKernel(const KernelCase &kernel) {
     return createStringError("there is no kernel " + kernel.entry);
   std::vector<uint32_t> offsets = reference::parameterLayout(*function);
   std::vector<uint8_t> parameters(offsets.back());
-  std::vector<std::vector<uint64_t>> buffers;
+  std::vector<std::vector<Line>> buffers;
   for (auto [n, parameter] : enumerate(kernel.parameters)) {
-    std::vector<uint64_t> &buffer = buffers.emplace_back(parameter.bytes.size() / 8 + 4);
+    std::vector<Line> &buffer = buffers.emplace_back(parameter.bytes.size() / sizeof(Line) + 1);
     if (parameter.tensorMap)
       continue;
     if (!parameter.isBuffer) {
@@ -79,7 +83,7 @@ Expected<KernelResult> runKernel(const KernelCase &kernel) {
       });
       if (of == kernel.parameters.end())
         return createStringError("there is no buffer '" + parameter.tensorMap->buffer + "'");
-      const std::vector<uint64_t> &buffer = buffers[size_t(of - kernel.parameters.begin())];
+      const std::vector<Line> &buffer = buffers[size_t(of - kernel.parameters.begin())];
       const reference::TensorMap map =
           encoded(*parameter.tensorMap, reinterpret_cast<uint64_t>(buffer.data()));
       memcpy(&parameters[offsets[n]], &map, sizeof(map));

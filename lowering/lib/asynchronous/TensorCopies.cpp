@@ -91,11 +91,13 @@ Value *callTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef 
       {abi::kTensorCoordinateMisaligned, Reason::IllegalInstruction,
        "the innermost coordinate is no multiple of 16 bytes"},
       {abi::kTensorCoordinateNegative, Reason::IllegalInstruction,
-       "a coordinate of what is written is negative"},
+       "what is written begins before the tensor, or leaves the image"},
       {abi::kTensorWrongAccess, Reason::IllegalInstruction,
        "the tensor map is for another mode, number of dimensions or type"},
       {abi::kTensorSharedMisaligned, Reason::MisalignedAddress,
-       "the address in shared memory is no multiple of 128"}};
+       "the address in shared memory is no multiple of 128"},
+      {abi::kTensorBaseMisaligned, Reason::MisalignedAddress,
+       "the tensor's address is no multiple of 16, or of 32 with slices of 32 bytes"}};
   BasicBlock *wrong = fn.newBlock("tensor.wrong"), *right = fn.newBlock("tensor.right");
   b.CreateCondBr(b.CreateICmpUGE(bytes, b.getInt32(abi::kTensorLastError)), wrong, right);
   b.SetInsertPoint(wrong);
@@ -188,6 +190,11 @@ Expected<Value *> lowerTensormapReplace(FunctionLowering &fn, const ptx::Instruc
     return nullptr;
   };
   auto word = [&] { return fn.read(last, ptx::Type::B32); };
+  // A field of fewer bits than the value has, which holds one less.
+  auto wrapped = [&](unsigned offset, unsigned bits, uint32_t most) {
+    Value *kept = b.CreateAnd(b.CreateSub(word(), b.getInt32(1)), b.getInt32(most - 1));
+    return put(offset, bits, b.CreateAdd(kept, b.getInt32(1)));
+  };
   auto checked = [&](unsigned limit) -> Expected<unsigned> {
     if (ordinal >= limit)
       return fn.malformed(inst, "there is no such dimension");
@@ -202,14 +209,15 @@ Expected<Value *> lowerTensormapReplace(FunctionLowering &fn, const ptx::Instruc
     Expected<unsigned> which = checked(abi::kMaxTensorRank - 1);
     if (!which)
       return which.takeError();
-    return put(offsetof(TensorMap, strides) + 8 * *which, 64, fn.read(last, ptx::Type::B64));
+    return put(offsetof(TensorMap, strides) + 8 * *which, 64,
+               b.CreateAnd(fn.read(last, ptx::Type::B64), b.getInt64(abi::kTensorStrideMask)));
   }
   if (spelling.has(ptx::Mod::GlobalDim))
     return put(offsetof(TensorMap, sizes) + 4 * ordinal, 32, word());
   if (spelling.has(ptx::Mod::BoxDim))
-    return put(offsetof(TensorMap, box) + 2 * ordinal, 16, word());
+    return wrapped(offsetof(TensorMap, box) + 2 * ordinal, 16, abi::kTensorMaxBox);
   if (spelling.has(ptx::Mod::ElementStride))
-    return put(offsetof(TensorMap, elementStrides) + ordinal, 8, word());
+    return wrapped(offsetof(TensorMap, elementStrides) + ordinal, 8, abi::kTensorMaxElementStride);
   if (spelling.has(ptx::Mod::Elemtype))
     return put(offsetof(TensorMap, type), 8, word());
   if (spelling.has(ptx::Mod::InterleaveLayout))

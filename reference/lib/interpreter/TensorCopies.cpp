@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor copies, which are done at once, and changes of tensor maps.
 // PTX ISA: tensor-tiled-mode, tensor-im2col-mode, tensor-swizzling-modes, tensormap-replace.
+//
+// Of an interleaved tensor each pixel is a row, of 16 or 32 bytes. Its first dimension is of
+// pixels, and its last but one of slices, one of which is copied.
 #include "reference/TensorMap.h"
 #include "reference/lib/interpreter/Cta.h"
 #include "reference/lib/interpreter/Decode.h"
@@ -30,7 +33,8 @@ constexpr ElementType kTypes[] = {
     {8, "f64", "b64", true},  {2, "bf16", "b16", true}, {4, "f32", "b32", true},
     {4, "f32", "b32", true}};
 constexpr unsigned kF32Ftz = 8, kTf32 = 11, kTf32Ftz = 12;
-constexpr unsigned kPiece = 16, kRow = 128; // bytes: what swizzling moves, and within what
+constexpr unsigned kPiece = 16, kRow = 128;    // bytes: what swizzling moves, and within what
+constexpr int64_t kMaxSize = int64_t(1) << 31; // that an H100 copies of
 
 struct Copy {
   unsigned rank = 1;
@@ -55,12 +59,23 @@ private:
   bool element(uint64_t shared, int64_t column, uint64_t address, bool isInside);
   uint64_t loaded(uint64_t word) const;
   uint64_t filler() const { return map.fill ? 0x7ff77ff77ff77ff7 : 0; }
-  int64_t sizeOf(unsigned i) const { return map.sizes[i] ? map.sizes[i] : int64_t(1) << 32; }
+  int64_t sizeOf(unsigned i) const { return map.sizes[i]; }
+  /// The dimension with the first row, and those that rows are of.
+  unsigned first() const { return map.interleave ? 0 : 1; }
+  bool isOfRows(unsigned i) const {
+    return i >= first() && !(map.interleave && i == copy.rank - 2);
+  }
+  const char *whyNotCopied() const;
   bool fail(const Twine &reason) {
     warp.fail(reason, lane);
     return false;
   }
-  unsigned rowElements() const { return copy.isIm2col ? map.channels : map.box[0]; }
+  unsigned rowElements() const {
+    return map.interleave ? map.interleave * kPiece / bytes
+                          : unsigned(copy.isIm2col ? map.channels : map.box[0]);
+  }
+  int64_t rowBegins() const { return map.interleave ? 0 : start[0]; }
+  int64_t rowSize() const { return map.interleave ? rowElements() : sizeOf(0); }
 
   Warp &warp;
   const Micro &micro;
@@ -85,8 +100,6 @@ bool Tensor::read() {
   if (map.magic != TensorMap::kMagic || !map.rank || map.rank > TensorMap::kMaxRank ||
       map.type >= std::size(kTypes))
     return fail("the tensor map is none that Rubia's driver has made");
-  if (map.interleave)
-    return fail("unsupported: a tensor map with an interleaved layout");
   if (map.rank != copy.rank || bool(map.isIm2col) != copy.isIm2col)
     return fail("the tensor map is for another mode or number of dimensions");
   bytes = kTypes[map.type].bytes;
@@ -95,14 +108,42 @@ bool Tensor::read() {
     return fail("the address in shared memory is no multiple of 128");
   for (unsigned i = 0; i < copy.rank; ++i) {
     start[i] = int32_t(warp.source(micro, 2 + i)[lane]);
-    if (i && copy.isStore && start[i] < 0)
+    if (i >= first() && copy.isStore && start[i] < 0)
       return fail("a coordinate of what is written is negative");
   }
-  if (start[0] * bytes % kPiece)
+  if (const char *why = whyNotCopied())
+    return fail(why);
+  if (!map.interleave && start[0] * bytes % kPiece)
     return fail("the innermost coordinate is no multiple of 16 bytes");
   for (unsigned i = 0; copy.offsets && i < copy.rank - 2; ++i)
     offsets[i] = uint16_t(warp.source(micro, copy.offsets + i)[lane]);
   return true;
+}
+
+// What an H100 refuses of a map; kernels may have changed it.
+const char *Tensor::whyNotCopied() const {
+  if (map.interleave > 2 || (map.interleave && map.rank < 3))
+    return "the tensor map has a wrong interleaving";
+  const unsigned unit = map.interleave == 2 ? 2 * kPiece : kPiece;
+  if (map.base % unit)
+    return "the tensor's address is misaligned";
+  for (unsigned i = 0; i < copy.rank; ++i) {
+    if (sizeOf(i) == 0 || sizeOf(i) > kMaxSize)
+      return "a size of the tensor is 0 or above 2^31";
+    if (i && map.strides[i - 1] % unit)
+      return "a stride of the tensor is misaligned";
+    if (isOfRows(i) && (!map.elementStrides[i] || (!copy.isIm2col && !map.box[i])))
+      return "a box or element stride is 0";
+  }
+  if (!map.interleave && (rowElements() * bytes % kPiece ||
+                          (map.swizzle && rowElements() * bytes > kPiece << map.swizzle)))
+    return "the box's innermost dimension is no multiple of 16 bytes, or wider than the swizzle";
+  if (!copy.isStore && map.fill && !kTypes[map.type].isFloat)
+    return "NaN fills what is no floating-point type";
+  for (unsigned i = 0; copy.isStore && copy.isIm2col && i < copy.rank - 2; ++i)
+    if (map.lowerCorner[i] < 0 || map.upperCorner[i] > 0 || start[first() + i] < map.lowerCorner[i])
+      return "what is written leaves the image";
+  return nullptr;
 }
 
 // A load rounds tf32 to the nearest, ties away from zero; all of its NaNs are one.
@@ -116,7 +157,7 @@ uint64_t Tensor::loaded(uint64_t word) const {
 
 bool Tensor::element(uint64_t place, int64_t column, uint64_t address, bool isInside) {
   if (copy.isStore) { // whole pieces are written
-    const int64_t ends = int64_t(alignTo(uint64_t(sizeOf(0)) * bytes, kPiece));
+    const int64_t ends = int64_t(alignTo(uint64_t(rowSize()) * bytes, kPiece));
     if (!isInside || column < 0 || column * bytes >= ends)
       return true;
   }
@@ -125,7 +166,7 @@ bool Tensor::element(uint64_t place, int64_t column, uint64_t address, bool isIn
   uint8_t *here = warp.memory(StateSpace::Shared, place, bytes, lane);
   if (!here)
     return false;
-  if (!copy.isStore && (!isInside || column < 0 || column >= sizeOf(0))) {
+  if (!copy.isStore && (!isInside || column < 0 || column >= rowSize())) {
     const uint64_t word = filler();
     memcpy(here, &word, bytes);
     return true;
@@ -161,14 +202,15 @@ bool Tensor::element(uint64_t place, int64_t column, uint64_t address, bool isIn
 bool Tensor::row(std::array<int64_t, TensorMap::kMaxRank> at) {
   bool isInside = true;
   uint64_t address = map.base;
-  for (unsigned i = 1; i < copy.rank; ++i) {
+  for (unsigned i = first(); i < copy.rank; ++i) {
     isInside &= at[i] >= 0 && at[i] < sizeOf(i);
-    address += uint64_t(at[i]) * map.strides[i - 1];
+    address += uint64_t(at[i]) * (i ? map.strides[i - 1] : map.interleave * kPiece);
   }
-  const uint64_t pitch = map.swizzle ? kPiece << map.swizzle : rowElements() * bytes;
+  const uint64_t pitch =
+      map.swizzle && !map.interleave ? kPiece << map.swizzle : rowElements() * bytes;
   const uint64_t place = shared + rowsDone++ * pitch;
   for (unsigned i = 0; i < rowElements(); ++i)
-    if (!element(place + i * bytes, start[0] + i, address, isInside))
+    if (!element(place + i * bytes, rowBegins() + i, address, isInside))
       return false;
   return true;
 }
@@ -178,19 +220,22 @@ std::optional<uint64_t> Tensor::run() {
     return std::nullopt;
   std::array<int64_t, TensorMap::kMaxRank> at = start;
   if (copy.isIm2col) { // pixel after pixel of a box, then of that of the next image
-    const unsigned last = copy.rank - 1;
+    const unsigned inImage = copy.rank - 2;
     for (unsigned pixel = 0; pixel < map.pixels; ++pixel) {
       auto place = at;
-      for (unsigned i = 1; i < last; ++i)
-        place[i] += offsets[i - 1];
+      for (unsigned n = 0; n < inImage; ++n)
+        place[first() + n] += offsets[n];
       if (!row(place))
         return std::nullopt;
-      for (unsigned i = 1; i <= last; ++i) {
-        at[i] += i == last ? 1 : map.elementStrides[i];
-        if (i == last || at[i] < sizeOf(i) + map.upperCorner[i - 1])
+      unsigned n = 0;
+      for (; n < inImage; ++n) {
+        const unsigned i = first() + n;
+        at[i] += map.elementStrides[i];
+        if (at[i] < sizeOf(i) + map.upperCorner[n])
           break;
-        at[i] = map.lowerCorner[i - 1];
+        at[i] = map.lowerCorner[n];
       }
+      at[copy.rank - 1] += n == inImage;
     }
     return rowsDone * rowElements() * bytes;
   }
@@ -198,11 +243,12 @@ std::optional<uint64_t> Tensor::run() {
   for (;;) {
     if (!row(at))
       return std::nullopt;
-    unsigned i = 1;
+    unsigned i = first();
     for (; i < copy.rank; ++i) {
-      const unsigned stride = std::max<unsigned>(map.elementStrides[i], 1);
-      at[i] += stride;
-      if (++index[i] * stride < map.box[i])
+      if (!isOfRows(i))
+        continue;
+      at[i] += map.elementStrides[i];
+      if (++index[i] * map.elementStrides[i] < map.box[i])
         break;
       index[i] = 0;
       at[i] = start[i];
@@ -287,19 +333,48 @@ void decodeHint(Decoder &decoder) { decoder.execute(nothing); }
 
 // ---------- Tensor maps
 
-// detail: space, offset and bytes of the field, and 1 if the value is one less.
+struct Field {
+  Mod mod;
+  size_t offset;
+  unsigned bytes, count;
+  uint64_t kept;  // bits of the value, with
+  int64_t before; // added to the value for that,
+  unsigned added; // and after it
+};
+constexpr uint64_t kAll = ~uint64_t(0);
+// An H100 keeps eight bits of one less than a box, three of one less than an element stride, and
+// 36 of a stride's pieces of 16 bytes. Ranks are counted from 0.
+constexpr Field kFields[] = {
+    {Mod::GlobalAddress, offsetof(TensorMap, base), 8, 1, kAll, 0, 0},
+    {Mod::Rank, offsetof(TensorMap, rank), 1, 1, kAll, 1, 0},
+    {Mod::GlobalStride, offsetof(TensorMap, strides), 8, TensorMap::kMaxRank - 1, 0xfffffffff0, 0,
+     0},
+    {Mod::GlobalDim, offsetof(TensorMap, sizes), 4, TensorMap::kMaxRank, kAll, 0, 0},
+    {Mod::BoxDim, offsetof(TensorMap, box), 2, TensorMap::kMaxRank, 0xff, -1, 1},
+    {Mod::ElementStride, offsetof(TensorMap, elementStrides), 1, TensorMap::kMaxRank, 7, -1, 1},
+    {Mod::Elemtype, offsetof(TensorMap, type), 1, 1, kAll, 0, 0},
+    {Mod::InterleaveLayout, offsetof(TensorMap, interleave), 1, 1, kAll, 0, 0},
+    {Mod::SwizzleMode, offsetof(TensorMap, swizzle), 1, 1, kAll, 0, 0},
+    {Mod::FillMode, offsetof(TensorMap, fill), 1, 1, kAll, 0, 0}};
+
+struct Replacement {
+  const Field *field;
+  StateSpace space;
+  size_t offset;
+};
 void replace(Warp &warp, const Micro &micro) {
-  const unsigned offset = micro.detail >> 8 & 0xff, bytes = micro.detail >> 16 & 0xff;
+  const auto &[field, space, offset] = *static_cast<const Replacement *>(micro.data);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if (!(warp.active >> lane & 1))
       continue;
     const uint64_t address =
         warp.source(micro, 0)[lane] + uint64_t(int64_t(micro.sources[0].offset)) + offset;
-    uint8_t *place = warp.memory(StateSpace(micro.detail & 0xff), address, bytes, lane);
+    uint8_t *place = warp.memory(space, address, field->bytes, lane);
     if (!place)
       return;
-    const uint64_t value = warp.source(micro, 1)[lane] + (micro.detail >> 24);
-    memcpy(place, &value, bytes);
+    const uint64_t value =
+        ((warp.source(micro, 1)[lane] + uint64_t(field->before)) & field->kept) + field->added;
+    memcpy(place, &value, field->bytes);
   }
 }
 
@@ -312,30 +387,14 @@ void decodeReplace(Decoder &decoder) {
       return decoder.unsupported("a dimension that is no constant");
     ordinal = unsigned(operands[1].bits);
   }
-  struct Field {
-    Mod mod;
-    size_t offset;
-    unsigned bytes, count;
-  };
-  const Field kFields[] = {
-      {Mod::GlobalAddress, offsetof(TensorMap, base), 8, 1},
-      {Mod::Rank, offsetof(TensorMap, rank), 1, 1},
-      {Mod::GlobalStride, offsetof(TensorMap, strides), 8, TensorMap::kMaxRank - 1},
-      {Mod::GlobalDim, offsetof(TensorMap, sizes), 4, TensorMap::kMaxRank},
-      {Mod::BoxDim, offsetof(TensorMap, box), 2, TensorMap::kMaxRank},
-      {Mod::ElementStride, offsetof(TensorMap, elementStrides), 1, TensorMap::kMaxRank},
-      {Mod::Elemtype, offsetof(TensorMap, type), 1, 1},
-      {Mod::InterleaveLayout, offsetof(TensorMap, interleave), 1, 1},
-      {Mod::SwizzleMode, offsetof(TensorMap, swizzle), 1, 1},
-      {Mod::FillMode, offsetof(TensorMap, fill), 1, 1}};
   const auto *field = find_if(kFields, [&](const Field &known) { return spelling.has(known.mod); });
   if (field == std::end(kFields) || ordinal >= field->count)
     return decoder.unsupported("this field of a tensor map");
   decoder.source(operands[0], ptx::Type::B64);
   decoder.source(operands.back(), ptx::Type::B64);
-  decoder.micro.detail =
-      unsigned(spelling.space()) | (field->offset + size_t(ordinal) * field->bytes) << 8 |
-      uint64_t(field->bytes) << 16 | uint64_t(field->mod == Mod::Rank) << 24; // counted from 0
+  auto &replacement = decoder.code.keep<Replacement>();
+  replacement = {field, spelling.space(), field->offset + size_t(ordinal) * field->bytes};
+  decoder.micro.data = &replacement;
   decoder.execute(replace);
 }
 
