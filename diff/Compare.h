@@ -114,6 +114,9 @@ struct LaunchResult {
   bool isOtherImage = false; // that ran where it was recorded
   Launch::Moved moved;       // of the replay
   std::vector<BufferResult> buffers;
+  /// Tensor maps that both have changed, which cannot be compared; empty: there are none. No run
+  /// decides of them.
+  std::string openMaps;
   /// Who is wrong, and the first instruction whose result differs, where that was asked for.
   std::vector<std::string> explanation;
   std::optional<Party> wrong;
@@ -135,6 +138,9 @@ double valueOf(ptx::Type type, uint64_t bits);
 
 /// Of two numbers; of equal bits, and of two NaNs, 0; infinite where it cannot be told.
 double distanceBetween(ptx::Type type, uint64_t a, uint64_t b);
+
+/// Undecided, if nothing is worse than tensor maps that cannot be compared.
+void addOpenMaps(LaunchResult &result);
 
 BufferResult compareBuffers(llvm::ArrayRef<uint8_t> expected, llvm::ArrayRef<uint8_t> got,
                             const Stores &stores, const Bounds &bounds, const View &view = {});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "diff/Capsule.h"
+#include "reference/TensorMap.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -32,10 +33,20 @@ private:
   std::vector<Pair> maps;
 };
 
-/// Of a kernel that changes tensor maps: makes `got` as `expected` where `expected` holds one of
-/// the recorded maps with some fields changed. Drivers have forms of their own, so the two cannot
-/// be compared; what the kernel copies by the map is. How many bytes that are.
-size_t adoptChangedTensorMaps(llvm::ArrayRef<TensorMap> recorded, uint64_t address,
-                              llvm::ArrayRef<uint8_t> expected, llvm::MutableArrayRef<uint8_t> got);
+/// As Rubia's driver and the interpreter write it, bit for bit.
+llvm::Expected<reference::TensorMap> tensorMapOf(const TensorMapArguments &with);
+
+struct TensorMapComparison {
+  size_t undecided = 0; // maps
+  std::string first;    // of these: where it is, and which fields Rubia has changed
+};
+
+/// Of memory after a kernel, from `address` on. Where `expected` has a tensor map in another
+/// driver's form and `got` has one in Rubia's, makes `got` as `expected` if both are the same map,
+/// or if both are changed: whether alike cannot be told. A map that Rubia did not change, or that
+/// has become something else, stays and differs.
+TensorMapComparison compareTensorMaps(llvm::ArrayRef<TensorMap> recorded, uint64_t address,
+                                      llvm::ArrayRef<uint8_t> expected,
+                                      llvm::MutableArrayRef<uint8_t> got);
 
 } // namespace rubia::capsule

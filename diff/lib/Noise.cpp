@@ -192,6 +192,7 @@ Error decideByNoise(LaunchResult &result, const Run &expected, const Run &got,
     result.reason.clear(); // inexact instructions are none
   if (result.verdict == Verdict::Undecided && !still.empty())
     result.reason = still.str() + ", whose results are not perturbed";
+  addOpenMaps(result);
   return Error::success();
 }
 
@@ -233,6 +234,7 @@ Error decideByRecordings(LaunchResult &result, const Run &recorded, const Run &g
     }
     result.verdict = std::max(result.verdict, buffer.verdict);
   }
+  addOpenMaps(result);
   return Error::success();
 }
 

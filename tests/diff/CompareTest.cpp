@@ -278,27 +278,93 @@ TEST(CompareBuffers, RefusesWhatIsNoView) {
     EXPECT_TRUE(errorToBool(parseShape(text).takeError())) << text;
 }
 
-// Of 128 bytes in two of three places: one with some fields changed, one as it was, and zeros.
-TEST(TensorMaps, ChangedOnesAreTakenOver) {
-  constexpr size_t kBytes = kTensorMapBytes;
+// Two maps of one tensor, in Rubia's form and in one of which nothing is known.
+class TensorMaps : public ::testing::Test {
+protected:
+  static constexpr uint64_t kAddress = 0x7000, kAt = 64; // of memory, and of the map in it
+  TensorMaps() {
+    TensorMapArguments &with = map.arguments;
+    with.type = 7, with.rank = 2, with.address = 0x10000;
+    with.sizes[0] = 37, with.sizes[1] = 21, with.strides[0] = 160;
+    with.box[0] = 16, with.box[1] = 8, with.elementStrides[0] = with.elementStrides[1] = 1;
+    for (size_t i = 0; i < kTensorMapBytes; ++i)
+      map.bytes.push_back(i % 2 ? 0 : uint8_t(i + 1));
+    theirs = map.bytes;
+    ours = cantFail(tensorMapOf(with));
+  }
+  /// What is left of Rubia's map, or of other bytes in its place.
+  std::vector<uint8_t> compare(std::vector<uint8_t> instead = {}, uint64_t address = kAddress) {
+    std::vector<uint8_t> expected(2 * kAt + kTensorMapBytes), got = expected;
+    std::copy(theirs.begin(), theirs.end(), expected.begin() + kAt);
+    if (instead.empty())
+      std::memcpy(got.data() + kAt, &ours, sizeof(ours));
+    else
+      std::copy(instead.begin(), instead.end(), got.begin() + kAt);
+    const std::vector<uint8_t> before = got;
+    result = compareTensorMaps({map}, address, expected, got);
+    isAsExpected = got == expected;
+    EXPECT_TRUE(isAsExpected || got == before);
+    return got;
+  }
+
   TensorMap map;
-  map.bytes.assign(kBytes, 0);
-  for (size_t i = 0; i < 48; ++i)
-    map.bytes[2 * i] = uint8_t(i + 1);
-  std::vector<uint8_t> expected(64 + 3 * kBytes), got;
-  std::copy_n(map.bytes.begin(), kBytes, expected.begin() + 64);
-  std::copy_n(map.bytes.begin(), kBytes, expected.begin() + 64 + kBytes);
-  for (size_t i = 0; i < 8; ++i)
-    expected[64 + 2 * i] ^= 0xff;
-  got.assign(expected.size(), 0x55);
-  EXPECT_EQ(adoptChangedTensorMaps({map}, 0x7000, expected, got), kBytes);
-  for (size_t i = 0; i < got.size(); ++i)
-    EXPECT_EQ(got[i], i >= 64 && i < 64 + kBytes ? expected[i] : 0x55) << i;
+  std::vector<uint8_t> theirs;
+  rubia::reference::TensorMap ours;
+  TensorMapComparison result;
+  bool isAsExpected = false;
+};
+
+TEST_F(TensorMaps, CopiedOnesAreComparedByFields) {
+  compare();
+  EXPECT_TRUE(isAsExpected);
+  EXPECT_EQ(result.undecided, 0u);
+  ours.sizes[0] = 36;
+  compare();
+  EXPECT_FALSE(isAsExpected);
+  EXPECT_EQ(result.undecided, 0u);
+}
+
+TEST_F(TensorMaps, ChangedOnesAreUndecided) {
+  theirs[8] ^= 0xff;
+  ours.sizes[1] = 9;
+  compare();
+  EXPECT_TRUE(isAsExpected);
+  EXPECT_EQ(result.undecided, 1u);
+  EXPECT_EQ(result.first, "the tensor map at 0x7040, in which the replay changed global_dim");
   // Not where no tensor map can stand.
-  got.assign(expected.size(), 0x55);
-  EXPECT_EQ(adoptChangedTensorMaps({map}, 0x7008, expected, got), 0u);
-  EXPECT_EQ(got, std::vector<uint8_t>(expected.size(), 0x55));
-  EXPECT_EQ(adoptChangedTensorMaps({}, 0x7000, expected, got), 0u);
+  compare({}, kAddress + 8);
+  EXPECT_FALSE(isAsExpected);
+}
+
+TEST_F(TensorMaps, OnesThatTheReplayLeftOrLostDiffer) {
+  theirs[8] ^= 0xff;
+  compare();
+  EXPECT_FALSE(isAsExpected);
+  compare(map.bytes);
+  EXPECT_FALSE(isAsExpected);
+  compare(std::vector<uint8_t>(kTensorMapBytes, 0x55));
+  EXPECT_FALSE(isAsExpected);
+  EXPECT_EQ(result.undecided, 0u);
+}
+
+TEST_F(TensorMaps, OpenOnesMakeALaunchUndecided) {
+  LaunchResult launch;
+  addOpenMaps(launch);
+  EXPECT_EQ(launch.verdict, Verdict::Equal);
+  launch.openMaps = "a map";
+  for (Verdict verdict : {Verdict::Equal, Verdict::Within, Verdict::Recordings}) {
+    launch.verdict = verdict;
+    addOpenMaps(launch);
+    EXPECT_EQ(launch.verdict, Verdict::Undecided);
+    EXPECT_EQ(launch.reason, "a map");
+  }
+  launch.reason = "ex2.approx";
+  addOpenMaps(launch);
+  addOpenMaps(launch);
+  EXPECT_EQ(launch.reason, "ex2.approx; a map");
+  launch.verdict = Verdict::Different;
+  addOpenMaps(launch);
+  EXPECT_EQ(launch.verdict, Verdict::Different);
 }
 
 } // namespace

@@ -24,7 +24,7 @@ ALLOWED = {
     "runtime": {"targets", "input", "settings", "fatbin", "lowering/Abi.h"},
     "runtime/worker": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},
     "standins": {"input", "settings", "fatbin", "ptx-frontend"},
-    "diff": {"input", "settings", "fatbin", "ptx-frontend", "runtime"},
+    "diff": {"input", "settings", "fatbin", "ptx-frontend", "runtime", "reference"},
     "diff/forward": {"runtime/cuda/Functions.def", "runtime/device/ClosedLibraries.h"},
     "tools": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "reference", "runtime", "diff"},
 }

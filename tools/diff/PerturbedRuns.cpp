@@ -158,8 +158,12 @@ void decideByPerturbing(const Capsule &capsule, const PerturbedRuns &runs,
   if (runs.count == 0)
     return;
   std::vector<LaunchResult *> ofOrder, others;
+  const auto isOpen = [](const capsule::BufferResult &buffer) {
+    return buffer.verdict == Verdict::Undecided;
+  };
   for (LaunchResult &result : results) {
-    if (result.verdict != Verdict::Undecided)
+    if (result.verdict != Verdict::Undecided ||
+        (!result.openMaps.empty() && none_of(result.buffers, isOpen)))
       continue;
     Expected<capsule::PerturbedPtx> ptx = perturbed(capsule, *result.launch, runs.work);
     if (!ptx) // which decide() tells

@@ -23,31 +23,6 @@ using runtime::Digest;
 
 namespace {
 
-/// As the interpreter has it.
-Expected<reference::TensorMap> tensorMapOf(const capsule::TensorMapArguments &with) {
-  // CUtensorMapDataType, as PTX numbers the types.
-  constexpr uint8_t kTypes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12};
-  if (uint32_t(with.type) >= std::size(kTypes))
-    return createStringError("a tensor map of an unknown type");
-  reference::TensorMap map;
-  map.base = with.address;
-  map.rank = uint8_t(with.rank);
-  copy(with.sizes, map.sizes);
-  copy(with.strides, map.strides);
-  copy(with.box, map.box);
-  copy(with.elementStrides, map.elementStrides);
-  copy(with.lower, map.lowerCorner);
-  copy(with.upper, map.upperCorner);
-  map.type = kTypes[with.type];
-  map.interleave = uint8_t(with.interleave);
-  map.swizzle = uint8_t(with.swizzle);
-  map.fill = uint8_t(with.fill);
-  map.isIm2col = uint8_t(with.isIm2col);
-  map.channels = uint16_t(with.channels);
-  map.pixels = uint16_t(with.pixels);
-  return map;
-}
-
 /// As the interpreter lays parameters out; as they were recorded where their number is another.
 std::vector<uint8_t> laidOut(const Launch &launch, const ptx::Module &module,
                              ArrayRef<uint8_t> recorded) {
@@ -77,7 +52,7 @@ std::string execute(const Launch &launch, const std::string &ptx, RegionContents
     return "the PTX cannot be read";
   capsule::ReplacedTensorMaps maps;
   for (const capsule::TensorMap &recorded : launch.tensorMaps) {
-    auto map = tensorMapOf(recorded.arguments);
+    auto map = capsule::tensorMapOf(recorded.arguments);
     if (!map)
       return toString(map.takeError());
     maps.add(recorded, {reinterpret_cast<const uint8_t *>(&*map), sizeof(*map)});

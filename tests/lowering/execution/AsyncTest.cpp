@@ -363,28 +363,50 @@ TEST(TensorCopies, ChangedMapsThatAreNoneEndTheKernel) {
     stride = 1;
   std::vector<uint32_t> words = counting(64 + 32);
   memcpy(words.data(), &map, sizeof(map));
-  for (const char *change :
-       {"box_dim.global.b1024.b32 [%buf], 1, 0", "box_dim.global.b1024.b32 [%buf], 0, 0",
-        "element_stride.global.b1024.b32 [%buf], 1, 0", "rank.global.b1024.b32 [%buf], 0",
-        "rank.global.b1024.b32 [%buf], 6", "interleave_layout.global.b1024.b32 [%buf], 1",
-        "box_dim.global.b1024.b32 [%buf], 1, 2"}) {
+  using Reason = rubia::abi::TrapReason;
+  struct Change {
+    std::string fields;
+    Reason reason = Reason::None; // it copies, and charges 32 bytes
+  };
+  const std::string kNext = "; tensormap.replace.tile.", kWord = ".global.b1024.b32 [%buf], ",
+                    kLong = ".global.b1024.b64 [%buf], ";
+  const Change kChanges[] = {
+      {"box_dim" + kWord + "1, 2"},
+      {"box_dim" + kWord + "1, 258"}, // of eight bits, as all that follows an H100 does
+      {"element_stride" + kWord + "0, 0"},
+      {"element_stride" + kWord + "0, 9"},
+      {"element_stride" + kWord + "1, 9"},
+      {"global_stride" + kLong + "0, 40"},
+      {"global_dim" + kWord + "1, 0x80000000"},
+      {"box_dim" + kWord + "0, 3", Reason::IllegalInstruction},
+      {"elemtype" + kWord + "0", Reason::IllegalInstruction}, // rows of four bytes
+      {"box_dim" + kWord + "0, 16" + kNext + "swizzle_mode" + kWord + "1",
+       Reason::IllegalInstruction},
+      {"rank" + kWord + "0", Reason::IllegalInstruction},
+      {"rank" + kWord + "6", Reason::IllegalInstruction},
+      {"interleave_layout" + kWord + "1", Reason::IllegalInstruction}, // of two dimensions
+      {"global_dim" + kWord + "1, 0", Reason::IllegalInstruction},
+      {"global_dim" + kWord + "0, 0xffffffff", Reason::IllegalInstruction},
+      {"fill_mode" + kWord + "1", Reason::IllegalInstruction}, // of integers
+      {"global_address" + kLong + "%rd4", Reason::MisalignedAddress},
+  };
+  for (const auto &[fields, reason] : kChanges) {
+    SCOPED_TRACE(fields);
     Form form;
-    const bool isGood = std::string(change).ends_with("1, 2");
-    form.expectTrap = !isGood;
+    form.expectTrap = reason != Reason::None;
     form.block = {1, 1, 1};
     Outcome outcome = run(executable90(kStart + "mbarrier.init.shared.b64 [%r0], 1;" +
-                                           "add.u64 %rd3, %buf, 256; "
+                                           "add.u64 %rd3, %buf, 256; add.u64 %rd4, %rd3, 8;"
                                            "tensormap.replace.tile.global_address.global.b1024.b64 "
                                            "[%buf], %rd3; tensormap.replace.tile." +
-                                           change + R"(;
+                                           fields + R"(;
       mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 32;
       cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%buf, {0, 0}], [%r0];
       )" + kWait + "ret;",
                                        kVariables),
                           words, form);
-    if (!isGood)
-      EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::IllegalInstruction))
-          << change;
+    if (form.expectTrap)
+      EXPECT_EQ(outcome.trap.reason, uint32_t(reason));
   }
 }
 
