@@ -125,7 +125,17 @@ bool hasDoubleMma(const Target &target, const MmaForm &form) {
 
 MmaFragment multiplyDoubles(FunctionLowering &fn, const MmaForm &form,
                             const MmaOperands &operands) {
-  return DoubleTile(fn, form).multiply(operands);
+  MmaFragment sums = DoubleTile(fn, form).multiply(operands);
+  if (fn.options().code.nan != settings::NanMode::Canonical)
+    return sums;
+  // The unit's NaNs are its own.
+  IRBuilder<> &b = fn.builder();
+  Value *hasNan = b.getFalse();
+  for (Value *bits : sums) {
+    Value *sum = b.CreateBitCast(bits, b.getDoubleTy());
+    hasNan = b.CreateOr(hasNan, b.CreateFCmpUNO(sum, sum));
+  }
+  return redoInSoftware(fn, form, operands, sums, hasNan);
 }
 
 } // namespace rubia::lowering

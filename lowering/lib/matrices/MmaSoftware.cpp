@@ -3,6 +3,8 @@
 // depth of a type; what a smaller shape lacks is zero, which adds nothing to a sum.
 #include "lowering/lib/matrices/MmaSoftware.h"
 #include "lowering/lib/frame/UnitLowering.h"
+#include "lowering/lib/matrices/FragmentLayout.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;
 
@@ -210,6 +212,36 @@ MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
       d.append(multiplyTile(fn, name, tile, part));
     }
   return d;
+}
+
+MmaFragment redoInSoftware(FunctionLowering &fn, const MmaForm &form, const MmaOperands &operands,
+                           const MmaFragment &results, Value *isWrong) {
+  IRBuilder<> &b = fn.builder();
+  Type *mask = fn.intType(fn.target().waveSize);
+  Value *lanes = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {mask}, {isWrong});
+  BasicBlock *before = b.GetInsertBlock(), *again = fn.newBlock("product.again"),
+             *next = fn.newBlock("product.next");
+  b.CreateCondBr(b.CreateICmpNE(lanes, Constant::getNullValue(mask)), again, next);
+  b.SetInsertPoint(again);
+  MmaFragment redone = multiplyInSoftware(fn, form, operands);
+  if (fn.target().isPacked) { // the other warp may be right
+    Value *first = b.CreateAnd(waveLane(b, fn.target()), 32);
+    Value *mine = b.CreateTrunc(b.CreateLShr(lanes, b.CreateZExt(first, mask)), b.getInt32Ty());
+    Value *isMine = b.CreateICmpNE(mine, b.getInt32(0));
+    for (auto [value, result] : zip_equal(redone, results))
+      value = b.CreateSelect(isMine, value, result);
+  }
+  again = b.GetInsertBlock();
+  b.CreateBr(next);
+  b.SetInsertPoint(next);
+  MmaFragment chosen;
+  for (auto [result, value] : zip_equal(results, redone)) {
+    PHINode *phi = b.CreatePHI(result->getType(), 2);
+    phi->addIncoming(result, before);
+    phi->addIncoming(value, again);
+    chosen.push_back(phi);
+  }
+  return chosen;
 }
 
 } // namespace rubia::lowering

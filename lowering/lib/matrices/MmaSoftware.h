@@ -27,4 +27,9 @@ llvm::StringRef softwareRoute(const FunctionLowering &fn, const MmaForm &form);
 MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
                                const MmaOperands &operands);
 
+/// A unit's `results`, and those of multiplyInSoftware() for each warp of the wave with a lane that
+/// `isWrong`.
+MmaFragment redoInSoftware(FunctionLowering &fn, const MmaForm &form, const MmaOperands &operands,
+                           const MmaFragment &results, llvm::Value *isWrong);
+
 } // namespace rubia::lowering

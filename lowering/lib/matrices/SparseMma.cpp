@@ -126,35 +126,6 @@ Value *hasSpecial(FunctionLowering &fn, ptx::Type type, ArrayRef<Value *> factor
   return b.CreateICmpNE(b.CreateAnd(seen, signs), b.getInt32(0));
 }
 
-// The one or the other: `excluded` where any lane of the wave `isExcluded`.
-MmaFragment multiplyByWave(FunctionLowering &fn, Value *isExcluded,
-                           function_ref<MmaFragment()> excluded,
-                           function_ref<MmaFragment()> ordinary) {
-  IRBuilder<> &b = fn.builder();
-  Type *mask = fn.intType(fn.target().waveSize);
-  Value *lanes = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {mask}, {isExcluded});
-  BasicBlock *first = fn.newBlock("product.excluded"), *second = fn.newBlock("product.ordinary"),
-             *next = fn.newBlock("product.next");
-  b.CreateCondBr(b.CreateICmpNE(lanes, Constant::getNullValue(mask)), first, second);
-  auto filled = [&](BasicBlock *&block, function_ref<MmaFragment()> multiply) {
-    b.SetInsertPoint(block);
-    MmaFragment registers = multiply();
-    block = b.GetInsertBlock();
-    b.CreateBr(next);
-    return registers;
-  };
-  const MmaFragment one = filled(first, excluded), other = filled(second, ordinary);
-  b.SetInsertPoint(next);
-  MmaFragment results;
-  for (auto [value, otherValue] : zip_equal(one, other)) {
-    PHINode *result = b.CreatePHI(value->getType(), 2);
-    result->addIncoming(value, first);
-    result->addIncoming(otherValue, second);
-    results.push_back(result);
-  }
-  return results;
-}
-
 MmaFragment multiplyTiles(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
                           const MmaOperands &operands, ArrayRef<MmaFragment> tiles) {
   IRBuilder<> &b = fn.builder();
@@ -195,13 +166,11 @@ MmaFragment multiplySparse(FunctionLowering &fn, const MmaForm &form, bool mayFl
   SmallVector<MmaFragment, 2> tiles;
   for (unsigned chunk = 0; chunk < operands.a.size() / 2; ++chunk)
     tiles.push_back(dense.tile(chunk));
+  const MmaFragment results = multiplyTiles(fn, form, mayFlush, operands, tiles);
   if (form.d == ptx::Type::S32)
-    return multiplyTiles(fn, form, mayFlush, operands, tiles);
-
-  return multiplyByWave(
-      fn, hasSpecial(fn, form.b, operands.b),
-      [&] { return multiplyInSoftware(fn, form, operands); },
-      [&] { return multiplyTiles(fn, form, mayFlush, operands, tiles); });
+    return results;
+  // The zeros in place of what is not stored make NaNs of these.
+  return redoInSoftware(fn, form, operands, results, hasSpecial(fn, form.b, operands.b));
 }
 
 } // namespace rubia::lowering

@@ -64,6 +64,36 @@ std::vector<double> operands() {
   return numbers;
 }
 
+// Denormal factors and sums; with `infinities` also these and NaNs with payloads, of which most
+// sums have none.
+std::vector<double> specialOperands(bool infinities) {
+  std::mt19937_64 random(5);
+  std::vector<double> numbers = operands();
+  for (double &number : numbers) {
+    const uint64_t sign = random() << 63, payload = random() >> 12;
+    if (random() % 3 == 0)
+      number = std::bit_cast<double>(sign | payload); // denormal
+    else if (random() % 3 == 0)
+      number = std::ldexp(number, random() % 2 ? -1000 : 900);
+    if (!infinities || random() % 50)
+      continue;
+    constexpr uint64_t kInfinity = 0x7ff0000000000000;
+    number = std::bit_cast<double>(sign | kInfinity | (random() % 2 ? payload : 0));
+  }
+  return numbers;
+}
+
+// The NaN of NVIDIA's fused multiply-adds: that of b, c, a, made quiet.
+double fusedStep(double a, double b, double c) {
+  const double sum = std::fma(a, b, c);
+  if (!std::isnan(sum))
+    return sum;
+  for (double source : {b, c, a})
+    if (std::isnan(source))
+      return std::bit_cast<double>(std::bit_cast<uint64_t>(source) | 0x0008000000000000);
+  return std::bit_cast<double>(0xfff8000000000000);
+}
+
 std::vector<double> expectedOf(const MmaForm &form, const std::vector<double> &before,
                                unsigned warps) {
   std::vector<double> after = before;
@@ -76,8 +106,8 @@ std::vector<double> expectedOf(const MmaForm &form, const std::vector<double> &b
       for (unsigned column = 0; column < form.n; ++column) {
         double &sum = after[at(MmaMatrix::D, kC, row, column)];
         for (unsigned k = 0; k < form.k; ++k)
-          sum = std::fma(before[at(MmaMatrix::A, kA, row, k)],
-                         before[at(MmaMatrix::B, kB, k, column)], sum);
+          sum = fusedStep(before[at(MmaMatrix::A, kA, row, k)],
+                          before[at(MmaMatrix::B, kB, k, column)], sum);
       }
   }
   return after;
@@ -94,10 +124,11 @@ const Shape kShapes[] = {{"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 8, 
                          {"mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64", 16, 8},
                          {"mma.sync.aligned.m16n8k16.row.col.rn.f64.f64.f64.f64", 16, 16}};
 
-void check(const std::string &before, unsigned warps) {
-  const std::vector<double> numbers = operands();
+void check(const std::string &before, unsigned warps,
+           const std::vector<double> &numbers = operands()) {
   Form form;
   form.block = {kThreads, 1, 1};
+  form.nan = rubia::settings::NanMode::Canonical;
   for (const Shape &shape : kShapes) {
     const std::string text = kernelOf(shape, before);
     EXPECT_EQ(runOnAllTargets(text, wordsOf(numbers), form),
@@ -109,6 +140,8 @@ void check(const std::string &before, unsigned warps) {
 } // namespace
 
 TEST(DoubleMma, ChainsOfFusedSteps) { check("", 2); }
+TEST(DoubleMma, Denormals) { check("", 2, specialOperands(false)); }
+TEST(DoubleMma, InfinitiesAndNans) { check("", 2, specialOperands(true)); }
 TEST(DoubleMma, BesideAWarpThatHasEnded) {
   check("setp.ge.u32 %p1, %tid, 32; @%p1 bra END; bra PRODUCT; END: exit; PRODUCT: ", 1);
 }

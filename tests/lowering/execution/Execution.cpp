@@ -79,6 +79,7 @@ Compiled compile(const std::string &ptx, const Form &form) {
   options.spinLimit = form.spinLimit;
   options.code.atomics = settings::AtomicsMode(form.safeAtomics);
   options.code.mma = form.mma;
+  options.code.nan = form.nan;
   options.code.warpForm = form.packed       ? settings::WarpFormChoice::Packed
                           : form.halfFilled ? settings::WarpFormChoice::HalfFilled
                                             : settings::WarpFormChoice::Auto;

@@ -20,6 +20,7 @@ struct Form {
   bool safeAtomics = false;
   bool packed = false; // where it is not sound, it is an error
   settings::MmaMode mma = settings::MmaMode::Ieee;
+  settings::NanMode nan = settings::NanMode::Any;
   unsigned optLevel = 3;
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
   uint32_t dynamicSharedBytes = 0;

@@ -294,6 +294,20 @@ void check(const std::string &name, Inputs inputs, unsigned optLevel = 3) {
   EXPECT_GE(routes, 3u) << name;
 }
 
+// A sparse product of two warps: the second one's B has an infinity, or has none.
+std::string sparseKernel() {
+  std::string body = "mad.wide.u32 %rd1, %tid, 128, %buf;";
+  for (unsigned i = 0; i < kD; i += 4)
+    body += "ld.global.v4.u32 " + listOf("%w", i, 4) + ", [%rd1+" + std::to_string(4 * i) + "];";
+  body += "mov.u32 %w31, 0x4e4e4e4e; mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32"
+          ".f16.f16.f32 " +
+          listOf("%w", kD, 4) + ", " + listOf("%w", kA, 4) + ", " + listOf("%w", kB, 4) + ", " +
+          listOf("%w", kC, 4) + ", %w31, 0;";
+  for (unsigned i = kD; i < kD + 4; ++i)
+    body += "st.global.u32 [%rd1+" + std::to_string(4 * i) + "], %w" + std::to_string(i) + ";";
+  return newest(executable(body));
+}
+
 } // namespace
 
 TEST(NativeMma, FloatsOfWholeNumbers) {
@@ -319,4 +333,26 @@ TEST(NativeMma, Integers) {
 TEST(NativeMma, Unoptimised) {
   check("m16n8k16.row.col.f32.f16.f16.f32", Inputs::Whole, 0);
   check("m16n8k32.row.col.s32.u8.u8.s32", Inputs::Whole, 0);
+}
+
+// What one warp's factors are has no say in the sums of the other, whose order of additions is
+// that of the unit.
+TEST(NativeMma, ASparseWarpDoesNotDependOnItsNeighbour) {
+  std::mt19937 random(11);
+  std::vector<uint32_t> words(kThreads * kPerThread);
+  for (unsigned i = 0; i < words.size(); ++i)
+    words[i] = i % kPerThread >= kC ? std::bit_cast<uint32_t>(float(random() % 1024) / 37.0f)
+                                    : (random() & 0x8fff8fff) | 0x30003000;
+  std::vector<uint32_t> infinite = words;
+  infinite[40 * kPerThread + kB] = 0x7c007c00;
+  for (const char *arch : {"gfx90a", "gfx942", "gfx950"}) {
+    Form form;
+    form.arch = arch;
+    form.packed = true;
+    form.block = {kThreads, 1, 1};
+    std::vector<uint32_t> without = run(sparseKernel(), words, form).words,
+                          with = run(sparseKernel(), infinite, form).words;
+    with.resize(words.size() / 2), without.resize(words.size() / 2);
+    EXPECT_EQ(with, without) << arch;
+  }
 }
