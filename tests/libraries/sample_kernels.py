@@ -11,6 +11,7 @@ call functions which their text only declares are counted apart: programs link t
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import os
 import pathlib
 import random
@@ -25,8 +26,8 @@ ENTRY = re.compile(rb"^(?:\.visible |\.weak )*\.entry\s+([\w$]+)", re.MULTILINE)
 
 
 def extracted(rubia, library, folder):
-    """The folder with the PTX of a library."""
-    into = folder / library.name
+    """The folder with the PTX of a library, of which others may have the name."""
+    into = folder / f"{library.name}-{hashlib.sha256(bytes(library.resolve())).hexdigest()[:8]}"
     if not (into / "done").exists():
         subprocess.run([rubia, "extract", library, "-o", into], check=True, stdout=subprocess.DEVNULL)
         (into / "done").touch()
@@ -50,8 +51,13 @@ def compiled(rubia, path, name, arch, seconds):
     took = time.monotonic() - begin
     if ran.returncode == 0:
         return took, None
-    lines = ran.stderr.strip().splitlines()
-    return took, lines[0] if lines else f"status {ran.returncode}"
+    return took, first_error(ran.stderr) or f"status {ran.returncode}"
+
+
+def first_error(text):
+    """The first line of an error, behind warnings and what the program logs; else the first line, or an empty one."""
+    lines = text.strip().splitlines()
+    return next((line for line in lines if "error:" in line), lines[0] if lines else "")
 
 
 def main():
@@ -68,9 +74,11 @@ def main():
 
     kernels, libraries = [], collections.Counter()
     for library in options.libraries:
-        found = [(library.name, *kernel) for kernel in kernels_of(extracted(options.rubia, library, options.folder))]
-        libraries[library.name] = len(found)
+        found = [(str(library), *kernel) for kernel in kernels_of(extracted(options.rubia, library, options.folder))]
+        libraries[str(library)] = len(found)
         kernels += found
+    if not kernels:
+        sys.exit("sample_kernels.py: there is no PTX in these libraries")
     sample = random.Random(options.seed).sample(kernels, min(options.count, len(kernels)))
     failed = 0
     for arch in options.arch.split(","):

@@ -16,7 +16,9 @@ static void forDwords(uint64_t address, uint32_t bytes, function_ref<void(uint64
 
 void AsyncCopies::hold(const AsyncStore &store) {
   begin(store);
-  stateOf(store.thread).held.push_back(store);
+  ThreadState &state = stateOf(store.thread);
+  state.held.push_back(store);
+  state.held.back().group = state.open;
 }
 
 // The store of a copy that was held back begins nothing new. It may come before the wait that the
@@ -85,6 +87,15 @@ void AsyncCopies::waitAll(unsigned thread, function_ref<void(const AsyncStore &)
   ThreadState &state = stateOf(thread);
   ++state.open;
   arrive(state, [](const AsyncStore &) { return true; }, arrived);
+}
+
+const AsyncStore *AsyncCopies::heldBehindWait(unsigned thread, unsigned groups) const {
+  if (thread >= threads.size())
+    return nullptr;
+  for (const AsyncStore &store : threads[thread].held)
+    if (uint64_t(store.group) + groups < threads[thread].open)
+      return &store;
+  return nullptr;
 }
 
 void AsyncCopies::handOver(unsigned thread) {

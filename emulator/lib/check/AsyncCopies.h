@@ -40,6 +40,9 @@ public:
   void wait(unsigned thread, unsigned groups, llvm::function_ref<void(const AsyncStore &)> arrived);
   void waitAll(unsigned thread, llvm::function_ref<void(const AsyncStore &)> arrived);
   void handOver(unsigned thread);
+  /// A copy of the thread that a wait for all but the latest `groups` covers, whose store the
+  /// translation still holds back; or null.
+  const AsyncStore *heldBehindWait(unsigned thread, unsigned groups) const;
   /// An mbarrier told a warp that its phase is over.
   void observe(unsigned warp);
   /// All warps of the workgroup know what one knows.

@@ -173,7 +173,10 @@ private:
               StringRef kind);
   bool reportCandidate(RunningGroup &group, uint64_t ofGroup);
   std::optional<bool> conflict(const RaceAccess &now, const RaceAccess &other) const;
-  void mark(Group &group, Wave &wave, const MicroOp &op, const AsyncMark &mark);
+  void mark(RunningGroup &running, Group &group, Wave &wave, const MicroOp &op,
+            const AsyncMark &mark);
+  void checkHeld(RunningGroup &running, const AsyncCopies &copies, Wave &wave, const MicroOp &op,
+                 unsigned lane, unsigned groups);
   bool isArrived(const Instruction &now, const LaneAccess &access);
   std::string describe(const RaceAccess &access, const Place &place) const;
   std::string describeOther(const RaceAccess &access, StringRef kind) const;
@@ -455,7 +458,8 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
 
 /// What the lanes that are on commit, wait for or learn. A copy that arrives counts as stored now:
 /// who reads it needs a barrier behind this.
-void RaceCheck::mark(Group &group, Wave &wave, const MicroOp &op, const AsyncMark &mark) {
+void RaceCheck::mark(RunningGroup &running, Group &group, Wave &wave, const MicroOp &op,
+                     const AsyncMark &mark) {
   for (uint64_t rest = wave.exec(); rest; rest &= rest - 1) {
     const unsigned lane = unsigned(std::countr_zero(rest));
     const unsigned number = wave.indexInGroup * wave.lanes() + lane;
@@ -477,9 +481,11 @@ void RaceCheck::mark(Group &group, Wave &wave, const MicroOp &op, const AsyncMar
       break;
     case AsyncMark::Kind::WaitGroup:
       group.copies.wait(number, mark.count, arrived);
+      checkHeld(running, group.copies, wave, op, lane, mark.count);
       break;
     case AsyncMark::Kind::WaitAll:
       group.copies.waitAll(number, arrived);
+      checkHeld(running, group.copies, wave, op, lane, 0);
       break;
     case AsyncMark::Kind::HandedOver:
       group.copies.handOver(number);
@@ -498,6 +504,20 @@ void RaceCheck::mark(Group &group, Wave &wave, const MicroOp &op, const AsyncMar
       break;
     }
   }
+}
+
+/// Who reads behind a wait must find the bytes there: a store that is held back longer is a fault
+/// of the translation.
+void RaceCheck::checkHeld(RunningGroup &running, const AsyncCopies &copies, Wave &wave,
+                          const MicroOp &op, unsigned lane, unsigned groups) {
+  const AsyncStore *held = copies.heldBehindWait(wave.indexInGroup * wave.lanes() + lane, groups);
+  if (!held)
+    return;
+  raise(wave, op, FaultKind::DataRace, lane, held->address, held->bytes, true);
+  const Place place = {0, running.id, held->thread / wave.lanes()};
+  running.faultDetail = "in LDS; this wait covers an asynchronous copy that Rubia still holds "
+                        "back, by " +
+                        describe({0, 0, held->pc, held->lane}, place);
 }
 
 /// Notes a store of a copy; of other accesses, whether they leave alone what is on its way.
@@ -593,7 +613,7 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
       });
   }
   if (step.mark.kind != AsyncMark::Kind::None)
-    mark(group, wave, op, step.mark);
+    mark(running, group, wave, op, step.mark);
   if (step.kind == StepKind::Wait)
     forThreads(group, wave, [&](Thread &thread) {
       for (unsigned i = 0; i < kCounters; ++i)
