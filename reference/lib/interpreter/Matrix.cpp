@@ -235,6 +235,8 @@ void decodeProduct(Decoder &decoder) {
     types = {types[0], ptx::Type::F16, ptx::Type::F16, types[1]};
   if (!shapeOf(spelling, product.shape) || types.size() != 4)
     return decoder.unsupported("a product of matrices of this form");
+  if (spelling.has(Mod::KindF8f6f4)) // how sums are rounded is not known
+    return decoder.unsupported("a product of matrices with factors of 4 or 6 bits");
   const auto [m, n, k] = product.shape;
   product.isSparse = decoder.inst().op() == ptx::Op::MmaSp;
   const bool isQuad = !isWmma && m == 8 && n == 8 && k == 4 && types[1] == ptx::Type::F16;
