@@ -214,6 +214,14 @@ MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
   return d;
 }
 
+Value *isOfWarp(FunctionLowering &fn, Value *lanes) {
+  IRBuilder<> &b = fn.builder();
+  Value *first = b.CreateAnd(waveLane(b, fn.target()), 32);
+  Value *mine =
+      b.CreateTrunc(b.CreateLShr(lanes, b.CreateZExt(first, lanes->getType())), b.getInt32Ty());
+  return b.CreateICmpNE(mine, b.getInt32(0));
+}
+
 MmaFragment redoInSoftware(FunctionLowering &fn, const MmaForm &form, const MmaOperands &operands,
                            const MmaFragment &results, Value *isWrong) {
   IRBuilder<> &b = fn.builder();
@@ -225,9 +233,7 @@ MmaFragment redoInSoftware(FunctionLowering &fn, const MmaForm &form, const MmaO
   b.SetInsertPoint(again);
   MmaFragment redone = multiplyInSoftware(fn, form, operands);
   if (fn.target().isPacked) { // the other warp may be right
-    Value *first = b.CreateAnd(waveLane(b, fn.target()), 32);
-    Value *mine = b.CreateTrunc(b.CreateLShr(lanes, b.CreateZExt(first, mask)), b.getInt32Ty());
-    Value *isMine = b.CreateICmpNE(mine, b.getInt32(0));
+    Value *isMine = isOfWarp(fn, lanes);
     for (auto [value, result] : zip_equal(redone, results))
       value = b.CreateSelect(isMine, value, result);
   }
