@@ -62,6 +62,8 @@ public:
   void clusterWait(Warp &warp);
 
   static constexpr uint32_t kBarriers = 16, kClusterBarrier = 16;
+  /// Where the four warps of a warpgroup meet, one for each.
+  static constexpr uint32_t kWarpgroupBarriers = 17, kWarpgroups = 8;
   Grid &grid;
   const std::array<uint32_t, 3> index;
   std::vector<uint8_t> shared;
@@ -77,7 +79,7 @@ private:
   unsigned liveWarps() const;
   bool count(Warp &warp, uint32_t barrier, uint32_t threads);
   void complete(uint32_t number);
-  std::array<Barrier, kBarriers + 1> barriers;
+  std::array<Barrier, kWarpgroupBarriers + kWarpgroups> barriers;
   std::vector<std::unique_ptr<Warp>> warps;
 };
 

@@ -225,7 +225,7 @@ static DecodeFunction familyOf(ptx::Op op) {
     auto *all = new DenseMap<unsigned, DecodeFunction>();
     for (ArrayRef<Family> rows :
          {controlFlow(), moves(), memoryAccess(), atomics(), warps(), barriers(), mbarriers(),
-          asyncCopies(), matrices(), tensorCopies(), textures(), surfaces()})
+          asyncCopies(), matrices(), warpgroups(), tensorCopies(), textures(), surfaces()})
       for (const Family &row : rows)
         (*all)[unsigned(row.op)] = row.decode;
     return all;

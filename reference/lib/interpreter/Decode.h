@@ -83,6 +83,7 @@ llvm::ArrayRef<Family> barriers();     // Barriers.cpp
 llvm::ArrayRef<Family> mbarriers();    // Mbarriers.cpp
 llvm::ArrayRef<Family> asyncCopies();  // AsyncCopies.cpp
 llvm::ArrayRef<Family> matrices();     // Matrix.cpp
+llvm::ArrayRef<Family> warpgroups();   // Wgmma.cpp
 llvm::ArrayRef<Family> tensorCopies(); // TensorCopies.cpp
 llvm::ArrayRef<Family> textures();     // Textures.cpp
 llvm::ArrayRef<Family> surfaces();     // Surfaces.cpp
