@@ -23,6 +23,7 @@ struct Shape {
   uint32_t grid = 1, block = 32, words = 64;
   uint64_t instructionLimit = 1'000'000;
   bool cooperative = false;
+  const char *head = kHead;
 };
 
 // Runs the only kernel, `k`(.u64 out); `declarations` stand before it.
@@ -30,7 +31,7 @@ Outcome run(const std::string &body, Shape shape = {}, const std::string &declar
   Outcome result;
   ptx::ParseResult parsed =
       ptx::parse("test.ptx",
-                 kHead + declarations + "\n.visible .entry k(.param .u64 out)\n{\n" +
+                 shape.head + declarations + "\n.visible .entry k(.param .u64 out)\n{\n" +
                      "  .reg .pred p<4>; .reg .b32 r<16>; .reg .b64 d<16>; .reg .f32 f<8>;\n" +
                      "  ld.param.u64 d0, [out]; mov.u32 r0, %tid.x; mad.wide.u32 d1, r0, 4, d0;\n" +
                      body + "\n}\n");
@@ -135,6 +136,31 @@ TEST(Interpreter, LanesOfAWarpMayWaitForEachOther) {
                "W: st.volatile.global.u32 [d0], 1; E:");
   EXPECT_EQ(result.error, "");
   EXPECT_EQ(result.out[1], 1u);
+}
+
+// Behind the wait of a warpgroup the first warp overwrites B, which all four have read.
+TEST(Interpreter, WarpsOfAWarpgroupMeetAtItsWait) {
+  Shape shape{1, 128, 128};
+  shape.head = ".version 8.5\n.target sm_90a\n.address_size 64\n";
+  // Ones everywhere in B, A of ones in registers: each element of D is 16.
+  const Outcome outcome = run(R"(
+    .shared .align 128 .b8 tile[512];
+    mov.u64 d2, tile; mad.wide.u32 d3, r0, 4, d2; mov.b32 r1, 0x3c003c00; st.shared.b32 [d3], r1;
+    shr.u64 d4, d2, 4; add.s64 d4, d4, 0x800080000;
+    fence.proxy.async; bar.sync 0;
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f0, f1, f2, f3}, {r1, r1, r1, r1}, d4, 0, 1, 1, 0;
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+    setp.ge.u32 p0, r0, 32; @p0 bra done;
+    mov.b32 r2, 0; st.shared.b32 [d3], r2; st.shared.b32 [d3+128], r2; st.shared.b32 [d3+256], r2;
+    st.shared.b32 [d3+384], r2;
+  done:
+    st.global.f32 [d1], f0;)",
+                              shape);
+  ASSERT_EQ(outcome.error, "");
+  for (uint32_t bits : ArrayRef(outcome.out).take_front(128))
+    EXPECT_EQ(bits, 0x41800000u); // 16
 }
 
 // The first CTA waits for the last.
