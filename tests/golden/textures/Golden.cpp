@@ -4,7 +4,10 @@
 //   texture-golden pack LIST RECORDED OUT             what texture-recorder wrote, as a golden file
 //   texture-golden check LIST FILE LIBCUDA [THREADS]  status 1 if anything differs by more than it
 //   may
-//   texture-golden reference LIST FILE [THREADS]      the same by the interpreter of reference/
+//   texture-golden reference LIST FILE REFUSED [THREADS]  the same by the interpreter of reference/
+//
+// REFUSED: the cases that the interpreter refuses, one a line, and behind a tab what it says. It
+// must refuse these and no other.
 //
 // LIST: 0 or 1, a list of textures; surfaces
 #include "tests/golden/PackedFile.h"
@@ -14,7 +17,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <map>
 
 using namespace rubia::golden;
 
@@ -148,7 +153,21 @@ Run onReference(unsigned threads) {
   };
 }
 
-int check(const std::string &list, const char *path, const Run &run, bool isReference) {
+using Refusals = std::map<std::string, std::string>; // what is said, by the case's name
+
+Refusals readRefusals(const char *path) {
+  std::ifstream file(path);
+  if (!file)
+    throw std::runtime_error(std::string("cannot read ") + path);
+  Refusals refusals;
+  for (std::string line; std::getline(file, line);)
+    if (const size_t tab = line.find('\t'); tab != std::string::npos && line[0] != '#')
+      refusals[line.substr(0, tab)] = line.substr(tab + 1);
+  return refusals;
+}
+
+// `refusals`: of the interpreter; null: it is not asked.
+int check(const std::string &list, const char *path, const Run &run, const Refusals *refusals) {
   auto file = readPacked(path);
   if (!file)
     return fail(llvm::toString(file.takeError()));
@@ -170,13 +189,18 @@ int check(const std::string &list, const char *path, const Run &run, bool isRefe
       memcpy(recorded.data(), file->blob.data() + at, c.kept * 4);
       at += c.kept * 4;
     }
-    if (isReference && status) // what the driver refuses
+    if (refusals && status) // what the driver refuses
       continue;
     std::string error;
     const TextureOutcome outcome = run(c, error);
-    if (error.find("unsupported") != std::string::npos) {
-      ++without;
-      continue;
+    if (refusals) {
+      const auto known = refusals->find(c.name);
+      if (known != refusals->end() && error.find(known->second) != std::string::npos) {
+        ++without;
+        continue;
+      }
+      if (known != refusals->end() && error.empty())
+        error = "is no longer refused: " + known->second;
     }
     const std::string problem =
         !error.empty() ? error
@@ -209,16 +233,18 @@ int main(int count, char **arguments) {
       return check(
           arguments[2], arguments[3],
           onDriver(arguments[4], count == 6 ? unsigned(atoi(arguments[5])) : kTextureCoordinates),
-          false);
-    if (command == "reference" && (count == 4 || count == 5))
+          nullptr);
+    if (command == "reference" && (count == 5 || count == 6)) {
+      const Refusals refusals = readRefusals(arguments[4]);
       return check(arguments[2], arguments[3],
-                   onReference(count == 5 ? unsigned(atoi(arguments[4])) : kTextureCoordinates),
-                   true);
+                   onReference(count == 6 ? unsigned(atoi(arguments[5])) : kTextureCoordinates),
+                   &refusals);
+    }
   } catch (const std::exception &error) {
     return fail(error.what());
   }
   fprintf(stderr, "usage: texture-golden pack LIST RECORDED OUT\n"
                   "       texture-golden check LIST FILE LIBCUDA [THREADS]\n"
-                  "       texture-golden reference LIST FILE [THREADS]\n");
+                  "       texture-golden reference LIST FILE REFUSED [THREADS]\n");
   return 2;
 }
