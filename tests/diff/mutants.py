@@ -133,8 +133,17 @@ def plant(source, chance, folder):
         if "invalid" in said or document["verdict"] == "unsupported" or effects(document) == source.effects(ARCH):
             return None
         what = said[0]
-        lines = {int(word) for words in said if words.startswith("lines") for word in words.split()[1:]}
+        lines = with_readers({int(word) for words in said if words.startswith("lines") for word in words.split()[1:]}, source.ptx.read_text())
     return what, lines, variables
+
+
+def with_readers(lines, text):
+    """A target reads the special registers of a launch at the kernel's entry, on the line of its declaration. A mistake there is first seen
+    in a statement that reads such a register."""
+    rows = text.split("\n")
+    if any(re.search(r"\.(entry|func)\b", rows[line - 1]) for line in lines if 0 < line <= len(rows)):
+        return lines | {number for number, row in enumerate(rows, 1) if re.search(r"%n?(tid|ctaid)\.[xyz]\b", row)}
+    return lines
 
 
 def judge(document, lines):
