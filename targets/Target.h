@@ -5,7 +5,9 @@
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 #include <string>
 
 namespace rubia::targets {
@@ -102,6 +104,12 @@ std::string listOfNames();
 /// Why a processor without a row is refused: an error message that names the generic target of its
 /// family, whose code runs on it, if there is one.
 std::string messageForUnknown(llvm::StringRef target);
+
+/// The devices that the emulator has by a list of names ("gfx1100,gfx942"); empty: byDefault().
+/// An error: there is no row of a name.
+llvm::Expected<llvm::SmallVector<const Target *>> emulatedDevices(llvm::StringRef list);
+/// "AMD Radeon RX 7900 XTX (emulated by Rubia)".
+std::string nameOfEmulated(const Target &target);
 
 /// Whether code for `target`, which may be generic ("gfx11-generic") or name features
 /// ("gfx90a:xnack-"), runs on the processor `arch`.

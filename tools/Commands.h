@@ -53,7 +53,11 @@ void addCodeOptions(CLI::App &command, settings::Settings &settings);
 void addSettingOption(CLI::App &command, settings::Settings &settings, settings::Id id,
                       const std::string &option);
 
-/// The folder of the running program, without a slash at the end.
-std::string programFolder();
+/// Adds --quiet, which notices() obeys.
+void addQuietFlag(CLI::App &command);
+
+/// lib/rubia of the installation that the running program belongs to, without a slash at the end.
+/// The program lies there itself, or in bin.
+std::string supportFolder();
 
 } // namespace rubia::tools

@@ -74,7 +74,7 @@ public:
 } // namespace
 
 Expected<DriverFunctions> DriverFunctions::installed() {
-  const std::string path = programFolder() + "/../lib/rubia/libcuda.so.1";
+  const std::string path = supportFolder() + "/libcuda.so.1";
   auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return createStringError(buffer.getError(), path + ": " + buffer.getError().message());

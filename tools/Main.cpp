@@ -1,61 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// rubia: run CUDA programs on AMD GPUs without their source.
-#include "input/Printable.h"
+// rubia-commands: every command of `rubia`, which starts it (tools/start/Main.cpp).
 #include "tools/Commands.h"
 #include "tools/diff/DiffCommands.h"
 #include "tools/help/Help.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
-#include <unistd.h>
-
-using namespace llvm;
-
-namespace rubia::tools {
-
-raw_ostream &printed() {
-  static input::PrintableStream stream(outs());
-  return stream;
-}
-
-raw_ostream &messages() {
-  static input::PrintableStream stream(errs());
-  return stream;
-}
-
-static bool isQuiet = false; // --quiet
-
-raw_ostream &notices() { return isQuiet ? nulls() : messages(); }
-
-// https://no-color.org: NO_COLOR, of any text but an empty one.
-static bool isColoured() {
-  static const bool coloured = errs().is_displayed() && errs().has_colors() &&
-                               settings::systemVariable("NO_COLOR").value_or("").empty() &&
-                               settings::systemVariable("TERM").value_or("dumb") != "dumb";
-  return coloured;
-}
-
-int fail(StringRef message) {
-  const bool placed = message.contains(": error: ");
-  if (!placed && isColoured()) {
-    messages() << "rubia: ";
-    errs() << "\x1b[1;31merror:\x1b[0m ";
-    messages() << message << "\n";
-  } else {
-    messages() << (placed ? "" : "rubia: error: ") << message << "\n";
-  }
-  return kFailed;
-}
-
-int fail(Error error) { return fail(toString(std::move(error))); }
-
-std::string programFolder() {
-  char path[4096];
-  ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
-  return sys::path::parent_path(StringRef(path, n > 0 ? n : 0)).str();
-}
-
-} // namespace rubia::tools
 
 int main(int argc, char **argv) {
   using namespace rubia::tools;
@@ -87,9 +36,9 @@ int main(int argc, char **argv) {
   addDiff(app, status);
   addHelp(app, status);
   addExamples(app);
-  app.add_flag("-q,--quiet", isQuiet, "only results, warnings and errors");
+  addQuietFlag(app);
   for (CLI::App *command : app.get_subcommands([](CLI::App *) { return true; }))
-    command->add_flag("-q,--quiet", isQuiet, "only results, warnings and errors");
+    addQuietFlag(*command);
 
   std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string problem = unknownCommand(app, words); !problem.empty()) {

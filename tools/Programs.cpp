@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/Programs.h"
+#include "runtime/base/Installation.h"
 #include "runtime/device/Hip.h"
+#include "targets/Target.h"
 #include "tools/Commands.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -33,8 +35,21 @@ std::vector<char *> pointersTo(std::vector<std::string> &texts) {
   return pointers;
 }
 
-/// Opened only to say what the program will run on, and to fail early if there is nothing.
+void tellDevice(StringRef arch, StringRef name, StringRef library) {
+  notices() << "rubia: device 0 is " << arch << ", " << name << ", through " << library << "\n";
+}
+
+/// Says what the program will run on, and fails early if there is nothing. The program opens HIP
+/// anew, so it is not opened here where the answer is known without.
 Error tellDevice(const settings::Settings &settings) {
+  if (std::optional<std::string> emulator = runtime::Hip::certainEmulator(settings)) {
+    auto devices = targets::emulatedDevices(settings.arch());
+    if (devices) {
+      tellDevice(devices->front()->name, targets::nameOfEmulated(*devices->front()), *emulator);
+      return Error::success();
+    }
+    consumeError(devices.takeError()); // the emulator says it
+  }
   Expected<const runtime::Hip *> hip = runtime::Hip::open(settings);
   if (!hip)
     return hip.takeError();
@@ -43,8 +58,7 @@ Error tellDevice(const settings::Settings &settings) {
     return arch.takeError();
   char name[256] = "";
   (*hip)->hipDeviceGetName(name, sizeof(name), 0);
-  notices() << "rubia: device 0 is " << *arch << ", " << name << ", through " << (*hip)->path
-            << "\n";
+  tellDevice(*arch, name, (*hip)->path);
   return Error::success();
 }
 
@@ -165,11 +179,17 @@ Expected<std::string> findProgram(const std::string &name, StringRef folder) {
   return *path;
 }
 
-Expected<std::string> libraryFolder() {
-  std::string libraries = programFolder() + "/../lib/rubia";
+std::string supportFolder() {
+  std::string folder = runtime::installationFolder();
+  if (sys::path::filename(folder) != "bin")
+    return folder;
+  folder += "/../lib/rubia";
   SmallString<256> real;
-  if (!sys::fs::real_path(libraries, real))
-    libraries = real.str().str();
+  return sys::fs::real_path(folder, real) ? folder : real.str().str();
+}
+
+Expected<std::string> libraryFolder() {
+  std::string libraries = supportFolder();
   if (!sys::fs::exists(libraries + "/libcuda.so.1"))
     return createStringError("no libcuda.so.1 in " + libraries +
                              ": the installation is incomplete");

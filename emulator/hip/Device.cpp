@@ -17,7 +17,7 @@ static DeviceModel modelOf(const targets::Target &target) {
   DeviceModel model;
   model.target = &target;
   model.arch = target.name.str();
-  model.name = (target.product + " (emulated by Rubia)").str();
+  model.name = targets::nameOfEmulated(target);
   model.waveSize = target.waveSize();
   model.ldsBytes = target.maxLdsBytes;
   model.memoryBytes = std::min<uint64_t>(host / 2, uint64_t(16) << 30);
@@ -36,22 +36,14 @@ static void reportSettings() {
 Machine::Machine() {
   reportSettings();
   reportLeaksAtExit();
-  const std::string wanted = hostSettings().arch();
-  SmallVector<StringRef> archs;
-  StringRef names = targets::byDefault().name;
-  if (!wanted.empty())
-    names = wanted;
-  names.split(archs, ',');
-  for (StringRef arch : archs) {
+  auto wanted = targets::emulatedDevices(hostSettings().arch());
+  if (!wanted) {
+    problem = toString(wanted.takeError());
+    return;
+  }
+  for (const targets::Target *target : *wanted) {
     auto device = std::make_unique<Device>();
     device->ordinal = devices.size();
-    const targets::Target *target = arch.contains(':') ? nullptr : targets::find(arch.trim());
-    if (!target) {
-      problem = ("RUBIA_ARCH names '" + arch + "'; the emulator executes " + targets::listOfNames())
-                    .str();
-      devices.clear();
-      return;
-    }
     device->model = modelOf(*target);
     devices.push_back(std::move(device));
   }

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <memory>
 #include <mutex>
+#include <unistd.h>
 #include <vector>
 #define __HIP_PLATFORM_AMD__ 1
 #pragma clang diagnostic push
@@ -88,6 +89,22 @@ static std::vector<std::string> emulatorPaths() {
   return paths;
 }
 
+// libamdhip64 reaches GPUs by the first, and under WSL by the second.
+static bool mayHaveGpu() { return access("/dev/kfd", F_OK) == 0 || access("/dev/dxg", F_OK) == 0; }
+
+std::optional<std::string> Hip::certainEmulator(const settings::Settings &settings) {
+  using settings::DeviceChoice;
+  if (!settings.hipLibrary().empty() || errorToBool(settings.check(settings::Id::device)))
+    return std::nullopt;
+  const DeviceChoice device = settings.device();
+  if (device == DeviceChoice::Hip || (device == DeviceChoice::Auto && mayHaveGpu()))
+    return std::nullopt;
+  for (const std::string &path : emulatorPaths())
+    if (access(path.c_str(), R_OK) == 0)
+      return path;
+  return std::nullopt;
+}
+
 static Expected<std::unique_ptr<Hip>> find(const settings::Settings &settings) {
   if (std::string path = settings.hipLibrary(); !path.empty())
     return load(path, settings);
@@ -97,13 +114,15 @@ static Expected<std::unique_ptr<Hip>> find(const settings::Settings &settings) {
     return std::move(error);
   const DeviceChoice device = settings.device();
   std::vector<std::string> candidates;
-  if (device != DeviceChoice::Emulator)
+  std::string tried;
+  if (device == DeviceChoice::Auto && !mayHaveGpu())
+    tried = "\n  libamdhip64: there is neither /dev/kfd nor /dev/dxg";
+  else if (device != DeviceChoice::Emulator)
     candidates = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
   if (device != DeviceChoice::Hip)
     for (std::string &path : emulatorPaths())
       candidates.push_back(std::move(path));
 
-  std::string tried;
   for (const std::string &path : candidates) {
     Expected<std::unique_ptr<Hip>> hip = load(path, settings);
     if (hip)

@@ -8,6 +8,7 @@
 #include "settings/Settings.h"
 #include "llvm/Support/Error.h"
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace rubia::runtime {
@@ -77,10 +78,15 @@ inline void *const kHipLaunchParamEnd = reinterpret_cast<void *>(3);
 class Hip {
 public:
   /// By RUBIA_DEVICE and RUBIA_HIP_LIBRARY: libamdhip64.so.{7,6,5} if it finds a device, else the
-  /// emulator beside this library, which is told what is set. The first call decides for the
+  /// emulator beside this library, which is told what is set. Without a device file
+  /// of GPUs, libamdhip64 is loaded only on demand: it takes 15 ms. The first call decides for the
   /// process. Never closed: HIP libraries do not survive dlclose. The error names what was tried
   /// and why not.
   static llvm::Expected<const Hip *> open(const settings::Settings &settings = {});
+
+  /// The emulator's path if open() takes it for certain, known without loading a library. Nothing:
+  /// open() has to try.
+  static std::optional<std::string> certainEmulator(const settings::Settings &settings);
 
   std::string path; // of the library
   bool isEmulator = false;

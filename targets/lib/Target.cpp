@@ -106,6 +106,26 @@ std::string messageForUnknown(StringRef target) {
   return message;
 }
 
+Expected<SmallVector<const Target *>> emulatedDevices(StringRef list) {
+  if (list.empty())
+    return SmallVector<const Target *>{&byDefault()};
+  SmallVector<StringRef> names;
+  list.split(names, ',');
+  SmallVector<const Target *> devices;
+  for (StringRef name : names) {
+    const Target *target = name.contains(':') ? nullptr : find(name.trim());
+    if (!target)
+      return createStringError("RUBIA_ARCH names '" + name + "'; the emulator executes " +
+                               listOfNames());
+    devices.push_back(target);
+  }
+  return devices;
+}
+
+std::string nameOfEmulated(const Target &target) {
+  return (target.product + " (emulated by Rubia)").str();
+}
+
 bool runsOn(StringRef target, StringRef arch) {
   target = target.split(':').first;
   if (target == arch.split(':').first)

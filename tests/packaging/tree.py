@@ -84,6 +84,19 @@ class Tree(unittest.TestCase):
                 self.assertTrue(path.is_relative_to(self.prefix / "lib/rubia"), path)
         self.assertEqual([path.name for path in (self.prefix / "bin").iterdir()], ["rubia"])
 
+    def test_run_needs_the_small_program_alone(self):
+        commands, away = self.prefix / "lib/rubia/rubia-commands", self.folder / "away"
+        program = self.prefix / "lib/rubia/examples/vector_add_driver"
+        environment = {**os.environ, "RUBIA_CACHE_DIR": str(self.folder / "cache")}
+        commands.rename(away)
+        try:
+            self.assertIn("PASS", run(self.rubia, "run", "--device", "emulator", program, env=environment))
+            self.assertIn("\nLLVM ", run(self.rubia, "--version"))
+            done = subprocess.run([self.rubia, "config"], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (1, f"rubia: error: cannot start {commands}: No such file or directory\n"))
+        finally:
+            away.rename(commands)
+
     def test_libraries_have_versioned_names(self):
         for name in ("libcuda.so.1", "libnvidia-ml.so.1", "librubia-emulator.so.0"):
             path = self.prefix / "lib/rubia" / name

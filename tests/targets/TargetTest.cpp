@@ -127,6 +127,26 @@ template <class Predicate> std::string namesOf(Predicate wanted) {
   return names;
 }
 
+TEST(EmulatedDevices, AreTheNamedTargets) {
+  auto devices = emulatedDevices("gfx942, gfx1201");
+  ASSERT_TRUE(bool(devices)) << toString(devices.takeError());
+  ASSERT_EQ(devices->size(), 2u);
+  EXPECT_EQ((*devices)[0], find("gfx942"));
+  EXPECT_EQ((*devices)[1], find("gfx1201"));
+  devices = emulatedDevices("");
+  ASSERT_TRUE(bool(devices)) << toString(devices.takeError());
+  ASSERT_EQ(devices->size(), 1u);
+  EXPECT_EQ(devices->front(), &byDefault());
+}
+
+TEST(EmulatedDevices, RefuseUnknownNames) {
+  for (const char *list : {"gfx942,gfx9999", "gfx90a:xnack-", "gfx942,"}) {
+    auto devices = emulatedDevices(list);
+    ASSERT_FALSE(bool(devices)) << list;
+    EXPECT_NE(toString(devices.takeError()).find("RUBIA_ARCH names '"), std::string::npos);
+  }
+}
+
 TEST(Targets, CMakeReadsTheSameLists) {
   EXPECT_EQ(namesOf([](const Target &) { return true; }), RUBIA_TARGETS);
   EXPECT_EQ(namesOf([](const Target &row) { return row.tests != Tests::Sampled; }),

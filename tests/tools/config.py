@@ -109,6 +109,7 @@ class Config(unittest.TestCase):
         self.write('emulator_seed = 7')
         copy = self.folder / "rubia"
         shutil.copy(RUBIA, copy)
+        shutil.copy(pathlib.Path(RUBIA).parents[1] / "lib/rubia/rubia-commands", self.folder)  # which the copy becomes
         environment = {"RUBIA_CONFIG": str(self.file)}
         before = json.loads(self.rubia("config", "--json", rubia=copy, **environment).stdout)
         self.assertTrue(before["file"]["is_there"])

@@ -79,15 +79,13 @@ Finding lookAtDevices(const settings::Settings &settings) {
   return finding;
 }
 
-std::string libraryFolder() { return programFolder() + "/../lib/rubia/"; }
-
 // What the kernel refuses the worker of its sandbox: it tries. Security modules may decide by
 // program, so that nobody else's attempt would tell.
 Expected<std::string> refusedOfSandbox() {
   const int file = memfd_create("sandbox", MFD_CLOEXEC);
   if (file < 0)
     return createStringError(errnoAsErrorCode(), "no memory file");
-  const std::string worker = libraryFolder() + "rubia-worker",
+  const std::string worker = supportFolder() + "/rubia-worker",
                     output = "/proc/self/fd/" + std::to_string(file);
   std::string error;
   const int status =
@@ -121,7 +119,7 @@ Finding lookAtSandbox(const settings::Settings &settings) {
 
 Finding lookAtInstallation() {
   Finding finding{{{"files", ordered_json::array()}}};
-  const std::string libraries = libraryFolder();
+  const std::string libraries = supportFolder() + "/";
   for (const char *name : {"libcuda.so.1", "librubia-emulator.so", "rubia-worker"}) {
     const bool there = sys::fs::exists(libraries + name);
     finding.json["files"].push_back(
@@ -181,7 +179,7 @@ void print(const ordered_json &all) {
   line("LLVM", textOf(all["llvm"]));
   for (const ordered_json &file : all["installation"]["files"])
     line(textOf(file["name"]),
-         file["is_there"].get<bool>() ? textOf(file["path"]) : "missing in " + libraryFolder());
+         file["is_there"].get<bool>() ? textOf(file["path"]) : "missing in " + supportFolder());
   line("comgr", all["installation"]["comgr"].get<bool>()
                     ? "libamd_comgr.so.2"
                     : "not found (only --codegen comgr needs it)");
