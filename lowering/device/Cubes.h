@@ -2,7 +2,7 @@
 // Cube maps: faces of directions, and filters that go across the edges of faces.
 #pragma once
 
-#include "lowering/device/Filters.h"
+#include "lowering/device/Gradients.h"
 
 namespace {
 
@@ -35,6 +35,39 @@ INLINE Numbers placeOnFace(const OnFace<float> &on) {
   const float u = hasDirection ? on.s / on.most : 0, v = hasDirection ? on.t / on.most : 0;
   return {(u + 1) * 0.5f, (v + 1) * 0.5f, 0, 0};
 }
+
+/// How far the place on a face moves with a direction, in texels: `half` are half a face. Where it
+/// leaves the face, the next one lies beside it in one plane; both ways to the edge have ten bits.
+struct CubeGradient {
+  Numbers vector;
+  bool leavesFace;
+
+  INLINE CubeGradient(float x, float y, float z, float dx, float dy, float dz, float half) {
+    const OnFace<float> on = faceOf(x, y, z), to = faceOf(x + dx, y + dy, z + dz);
+    leavesFace = to.face != on.face;
+    // The end of the gradient, seen from the face where it begins.
+    const OnFace<float> end = onFace(on.face, x + dx, y + dy, z + dz);
+    const float s = on.s / on.most, t = on.t / on.most;
+    if (!leavesFace) {
+      vector = {cutGradient((end.s / end.most - s) * half),
+                cutGradient((end.t / end.most - t) * half), 0, 0};
+      return;
+    }
+    if (to.face / 2 == on.face / 2) { // the opposite one lies a whole face away
+      vector = cutGradient(Numbers{end.s / to.most - s, end.t / to.most - t, 2, 0} * half);
+      return;
+    }
+    const bool isAlongS = __builtin_fabsf(end.s) >= to.most;
+    const float height = end.most / to.most; // above the middle of the next face
+    auto across = [&](float from, float direction) INLINE_LAMBDA {
+      const float way = cutGradient(1 - (direction < 0 ? -from : from)) + cutGradient(1 - height);
+      return direction < 0 ? -way : way;
+    };
+    const float alongS = isAlongS ? across(s, end.s) : end.s / to.most - s,
+                alongT = isAlongS ? end.t / to.most - t : across(t, end.t);
+    vector = {cutGradient(alongS * half), cutGradient(alongT * half), 0, 0};
+  }
+};
 
 /// A texel of a face and its neighbours.
 struct CubeTexel {
@@ -74,13 +107,13 @@ struct SeamFootprint {
 
   /// `cube`: the slice of face 0.
   INLINE SeamFootprint(unsigned shift, const Grid &grid, Numbers at, uint64_t cube, uint32_t face,
-                       uint32_t part) {
+                       uint32_t part, Integers steps = Integers{}) {
     constexpr uint32_t kMode = kNormalizedCoordinates;
     const int32_t last = grid.last[0];
     Taps taps[3] = {};
     int32_t first[2];
     UNROLL for (unsigned i = 0; i < 2; ++i) {
-      const int32_t fixed = pairOf(grid, kMode, at[i], AddressMode::Clamp, i);
+      const int32_t fixed = pairOf(grid, kMode, at[i], AddressMode::Clamp, i, steps[i]);
       taps[i].weight = uint32_t(fixed) & 255;
       first[i] = fixed >> 8;
     }

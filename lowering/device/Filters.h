@@ -102,8 +102,10 @@ struct Sum {
   }
   /// Numbers as point sampling gives them.
   INLINE void addSampled(Texel texel, uint32_t weight) {
-    number = __builtin_elementwise_fma(__builtin_bit_cast(Numbers, texel), Numbers(float(weight)),
-                                       number);
+    addSampled(__builtin_bit_cast(Numbers, texel), weight);
+  }
+  INLINE void addSampled(Numbers value, uint32_t weight) {
+    number = __builtin_elementwise_fma(value, Numbers(float(weight)), number);
     isSampled = true;
   }
   /// A number of 8 bits, cut to where one with another exponent ends.
@@ -112,13 +114,14 @@ struct Sum {
     return StandardRgb{lower > 8 ? 0 : number >> lower, exponent}.value();
   }
 
-  INLINE Texel result(TexelFormat format, uint32_t mode) const {
+  /// All weights together are 1 << `Shift`.
+  template <unsigned Shift = 8> INLINE Texel result(TexelFormat format, uint32_t mode) const {
     if (isSampled)
-      return __builtin_bit_cast(Texel, number * (1.0f / 256));
+      return __builtin_bit_cast(Texel, number * (1.0f / (1 << Shift)));
     if (format.blendsWords())
-      return {cutSum(number.x, integer.x), cutSum(number.y, integer.y), cutSum(number.z, integer.z),
-              cutSum(number.w, integer.w)};
-    const Integers wide = (integer + 128) >> 8;
+      return {cutSum<Shift>(number.x, integer.x), cutSum<Shift>(number.y, integer.y),
+              cutSum<Shift>(number.z, integer.z), cutSum<Shift>(number.w, integer.w)};
+    const Integers wide = (integer + (1 << Shift >> 1)) >> Shift;
     if (format.kind() == TexelKind::Integer)
       return __builtin_bit_cast(Texel, wide);
     if (isExact(format, mode))
@@ -127,7 +130,7 @@ struct Sum {
         return asBits(format.isSigned() ? ratio(value < -32767 ? -32767 : value, 32767.0f)
                                         : ratio(value, 65535.0f));
       });
-    Texel value = __builtin_bit_cast(Texel, number * (1.0f / 256));
+    Texel value = __builtin_bit_cast(Texel, number * (1.0f / (1 << Shift)));
     if (format.kind() == TexelKind::Bits)
       return value;
     value = forEach(value, [](uint32_t bits)
@@ -137,13 +140,15 @@ struct Sum {
     return value;
   }
   /// Of a sum in halves, cut.
-  static INLINE uint32_t cutSum(float upper, int32_t lower) {
-    return uint32_t((int64_t(int32_t(upper)) * 65536 + lower) >> 8);
+  template <unsigned Shift> static INLINE uint32_t cutSum(float upper, int32_t lower) {
+    return uint32_t((int64_t(int32_t(upper)) * 65536 + lower) >> Shift);
   }
 };
 
-/// The texels of a linear filter, whose addresses and weights `source` knows.
-template <class Source> INLINE void addTaps(Sum &sum, Record *record, const Source &source) {
+/// The texels of a linear filter, whose addresses and weights `source` knows. `shift`: of weights,
+/// to the sum's.
+template <class Source>
+INLINE void addTaps(Sum &sum, Record *record, const Source &source, uint32_t shift = 0) {
   const TexelFormat format{record->format};
   const uint32_t mode = record->mode;
   const Texel border = Sum::valueOfBorder(record, format, mode);
@@ -172,10 +177,10 @@ template <class Source> INLINE void addTaps(Sum &sum, Record *record, const Sour
     if (source.borderWeight()) {
       if (mode & kStandardRgb)
         exponents = __builtin_elementwise_max(exponents, border & 0xff);
-      sum.add(border, format, mode, source.borderWeight(), exponents);
+      sum.add(border, format, mode, source.borderWeight() << shift, exponents);
     }
     forEachTap([&](unsigned tap) INLINE_LAMBDA {
-      sum.add(valueOf(tap), format, mode, source.weight(tap), exponents);
+      sum.add(valueOf(tap), format, mode, source.weight(tap) << shift, exponents);
     });
   }
 }
@@ -190,8 +195,8 @@ template <unsigned N, class T> INLINE T chosen(const T (&values)[N], unsigned in
   return value;
 }
 
-/// The texels around a place in a grid.
-template <unsigned D> struct Footprint {
+/// The texels around a place in a grid, which `steps` move if isMoved.
+template <unsigned D, bool isMoved = false> struct Footprint {
   static constexpr unsigned kTaps = 1 << D;
   Taps taps[3];
   uint32_t columns[2], rows[2];
@@ -201,9 +206,9 @@ template <unsigned D> struct Footprint {
 
   /// `shift`: log2 of the bytes of a texel.
   INLINE Footprint(unsigned shift, uint32_t mode, const Grid &grid, Numbers at, uint64_t slice,
-                   Integers offsets, uint32_t part)
+                   Integers offsets, uint32_t part, Integers steps = Integers{})
       : taps{} {
-    locatePairs<D>(grid, mode, at, offsets, taps);
+    locatePairs<D, isMoved>(grid, mode, at, offsets, taps, steps);
     UNROLL for (unsigned i = 0; i < 2; ++i) {
       columns[i] = columnOffset(grid, uint32_t(taps[0].at[i]) << shift);
       rows[i] = D >= 2 ? uint32_t(taps[1].at[i]) * grid.rowPitch : 0;

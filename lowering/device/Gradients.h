@@ -3,19 +3,16 @@
 //
 // Gradients are two vectors a and b of texels; the ellipse that they span is approximated. A vector
 // is as long as its largest component with parts of the others. The longer axis is the longest of
-// a, b, and of their sum and difference with 11/16 of their lengths. The level of detail is its
-// logarithm, of a number of 10 bits. With anisotropy, the shorter axis counts, which is the
-// ellipse's area by the longer one, and samples are taken along the latter, a texel apart.
+// a, b, and of their sum and difference with 11/16 of their lengths. All numbers have ten bits.
+// Divisions are differences of logarithms, which have eight bits of fraction.
 #pragma once
 
 #include "lowering/device/Filters.h"
 
 namespace {
 
-/// A number of 10 bits, cut.
+/// A number of ten bits, cut.
 INLINE float cutGradient(float value) { return asFloat(asBits(value) & ~0x3fffu); }
-/// The same, to the nearest.
-INLINE float roundGradient(float value) { return asFloat((asBits(value) + 0x2000) & ~0x3fffu); }
 INLINE Numbers cutGradient(Numbers v) {
   return {cutGradient(v.x), cutGradient(v.y), cutGradient(v.z), 0};
 }
@@ -23,110 +20,117 @@ INLINE Numbers cutGradient(Numbers v) {
 INLINE float larger(float x, float y) { return x > y ? x : y; }
 INLINE float smaller(float x, float y) { return x < y ? x : y; }
 
-/// How long a vector is.
-template <unsigned D> INLINE float lengthOf(Numbers vector) {
-  const Numbers size = __builtin_elementwise_abs(vector);
-  if (D == 1)
-    return size.x;
-  const float high = larger(size.x, size.y), low = smaller(size.x, size.y);
-  if (D == 2)
-    return __builtin_fmaf(low, 11.0f / 32, high);
-  const float most = larger(high, size.z), middle = larger(low, smaller(high, size.z)),
-              least = smaller(low, size.z);
-  return __builtin_fmaf(least, 0.25f, __builtin_fmaf(middle, 11.0f / 32, most));
-}
-
-constexpr float kDiagonal = 11.0f / 16;
-
-/// The length of the longer axis of what two gradients span.
-template <unsigned D> INLINE float longerAxis(Numbers a, Numbers b) {
-  const float sum =
-      kDiagonal * larger(lengthOf<D>(cutGradient(a + b)), lengthOf<D>(cutGradient(a - b)));
-  return larger(larger(lengthOf<D>(a), lengthOf<D>(b)), sum);
-}
-
-/// The level of detail at which so many texels are one: the logarithm of the middle of all numbers
-/// that have the same ten bits.
-INLINE float levelOfLength(float texels) {
-  const uint32_t bits = asBits(texels), step = bits >> 14 & 0x1ff;
-  const float middle = asFloat(0x3f802000 | step << 14);
-  float logarithm;
-  asm("lg2.approx.f32 %0, %1;" : "=f"(logarithm) : "f"(middle));
-  const int32_t fraction = step ? floorOf(__builtin_fmaf(logarithm, 256.0f, 0.5f)) : 0;
-  return float((int32_t(bits >> 23) - 127) * 256 + fraction) * (1.0f / 256);
-}
-
-INLINE Numbers gradientOf(Record *record, float x, float y, float z) {
-  return {roundGradient(cutGradient(x) * record->scale[0]),
-          roundGradient(cutGradient(y) * record->scale[1]),
-          roundGradient(cutGradient(z) * record->scale[2]), 0};
-}
-
-/// What is sampled for a pair of gradients of two dimensions.
-struct Ellipse {
-  float level;
-  float ratio; // of the axes: how many samples, and what parts of some; 1: one
-  float x, y;  // along the longer axis: a vector of length 1
-
-  INLINE Ellipse(Record *record, Numbers a, Numbers b) {
-    const float longer = longerAxis<2>(a, b);
-    ratio = 1;
-    x = y = 0;
-    if (record->maxAnisotropy < 2) {
-      level = levelOfLength(longer);
-      return;
-    }
-    const float area = __builtin_fabsf(a.x * b.y - a.y * b.x), shorter = area / longer;
-    const float width = smaller(larger(shorter, longer / float(record->maxAnisotropy)), longer);
-    level = levelOfLength(width);
-    ratio = longer / larger(width, 1);
-    float most = lengthOf<2>(a), alongX = a.x, alongY = a.y;
-    auto take = [&](Numbers vector, float length) INLINE_LAMBDA {
-      const bool isLonger = length > most;
-      most = isLonger ? length : most;
-      alongX = isLonger ? vector.x : alongX;
-      alongY = isLonger ? vector.y : alongY;
-    };
-    take(b, lengthOf<2>(b));
-    take(a + b, kDiagonal * lengthOf<2>(a + b));
-    take(a - b, kDiagonal * lengthOf<2>(a - b));
-    const float length = __builtin_sqrtf(alongX * alongX + alongY * alongY);
-    if (length > 0) {
-      x = alongX / length;
-      y = alongY / length;
-    }
+/// A number of ten bits: `digits` of [512, 1024), or 0, times `unit`.
+struct TenBits {
+  uint32_t digits;
+  float unit;
+  INLINE TenBits(float value)
+      : digits(asBits(value) & 0x7fffffff ? 512 | (asBits(value) >> 14 & 0x1ff) : 0),
+        unit(asFloat(asBits(value) & 0x7f800000) * (1.0f / 512)) {}
+  /// A part of it with fewer digits, rounded: times `factor` / 2^`shift`, in units of `of` / 2^n.
+  INLINE float part(uint32_t factor, unsigned shift, float of) const {
+    return float((digits * factor + (1u << shift >> 1)) >> shift) * (unit * of);
   }
 };
 
-/// Sums samples along the longer axis: `sample` gives that at a distance from the middle, in
-/// texels.
-template <class Sample>
-INLINE Texel sampleAlong(const Ellipse &ellipse, TexelFormat format, Sample sample) {
-  if (!(ellipse.ratio > 1))
-    return sample(Numbers(0));
-  const Numbers along = {ellipse.x, ellipse.y, 0, 0};
-  const float part = float(floorOf(1024 / ellipse.ratio)) * (1.0f / 1024);
-  const bool isPair = ellipse.ratio <= 2;
-  Numbers sum = 0;
-  float rest = 1; // what weights are left
-  for (float at = isPair ? 1 - 1 / ellipse.ratio : 0.5f; rest > 0; at += 1) {
-    const float weight = isPair || rest < 2 * part ? 0.5f * rest : part;
-    rest -= 2 * weight;
-    NO_UNROLL for (float side = at;; side = -at) {
-      const Texel texel = sample(along * side);
-      const Numbers value =
-          format.kind() == TexelKind::Integer
-              ? __builtin_convertvector(__builtin_bit_cast(Integers, texel), Numbers)
-              : __builtin_bit_cast(Numbers, texel);
-      sum = __builtin_elementwise_fma(value, Numbers(weight), sum);
-      if (side < 0)
-        break;
-    }
-  }
-  if (format.kind() == TexelKind::Integer)
-    return {uint32_t(floorOf(sum.x + 0.5f)), uint32_t(floorOf(sum.y + 0.5f)),
-            uint32_t(floorOf(sum.z + 0.5f)), uint32_t(floorOf(sum.w + 0.5f))};
-  return __builtin_bit_cast(Texel, sum);
+/// 11/16 of a number, and of a vector.
+INLINE float diagonalOf(float value) {
+  return asFloat(asBits(cutGradient(TenBits(value).part(11, 3, 0.5f))) |
+                 (asBits(value) & 0x80000000));
 }
+template <unsigned D> INLINE Numbers diagonalOf(Numbers v) {
+  return {diagonalOf(v.x), D > 1 ? diagonalOf(v.y) : 0, D > 2 ? diagonalOf(v.z) : 0, 0};
+}
+
+/// How long a vector is, or 11/16 of it.
+template <unsigned D> INLINE float lengthOf(Numbers vector, bool isDiagonal = false) {
+  const Numbers size = __builtin_elementwise_abs(vector);
+  const float high = D == 1 ? size.x : larger(size.x, size.y), low = smaller(size.x, size.y);
+  const float most = D == 3 ? larger(size.z, high) : high, // NaN stays
+      middle = D == 3 ? larger(low, smaller(high, size.z)) : low, least = smaller(low, size.z);
+  float length = isDiagonal ? diagonalOf(most) : most;
+  if (D > 1)
+    length +=
+        isDiagonal ? TenBits(middle).part(121, 6, 0.125f) : TenBits(middle).part(11, 3, 0.25f);
+  if (D > 2)
+    length = __builtin_fmaf(least, isDiagonal ? 11.0f / 64 : 0.25f, length);
+  return length;
+}
+
+/// Sums are of eleven bits of the larger number, and cut to ten.
+INLINE float sumOf(float x, float y) {
+  const uint32_t exponent = asBits(larger(__builtin_fabsf(x), __builtin_fabsf(y))) >> 23;
+  if (exponent < 12 || exponent > 250) // nothing that gradients of textures are
+    return cutGradient(x + y);
+  const float scale = asFloat((264 - exponent) << 23);
+  return cutGradient(float(int32_t(x * scale) + int32_t(y * scale)) *
+                     asFloat((exponent - 10) << 23));
+}
+INLINE Numbers sumOf(Numbers a, Numbers b) {
+  return {sumOf(a.x, b.x), sumOf(a.y, b.y), sumOf(a.z, b.z), 0};
+}
+
+/// A product of ten bits: what lies below the bits that count is not multiplied.
+INLINE float productOf(float x, float y) {
+  const TenBits a = x, b = y;
+  uint32_t product = a.digits * b.digits;
+  UNROLL for (unsigned i = 0; i < 6; ++i) {
+    if (a.digits >> i & 1)
+      product -= (b.digits & ((64u >> i) - 1)) << i;
+  }
+  const float value = cutGradient(float(product ? product + 448 : 0)) * a.unit * b.unit;
+  return asFloat(asBits(value) | ((asBits(x) ^ asBits(y)) & 0x80000000));
+}
+
+/// The logarithm of a length in 256ths: that of the middle of all numbers that have the same nine
+/// bits. It is rounded up from 0.53.
+INLINE int32_t logarithmOf(float length) {
+  const uint32_t bits = asBits(length), step = bits >> 15 & 0xff;
+  float logarithm;
+  asm("lg2.approx.f32 %0, %1;" : "=f"(logarithm) : "f"(asFloat(0x3f804000 | step << 15)));
+  const int32_t fraction =
+      step ? clampTo(floorOf(__builtin_fmaf(logarithm, 256.0f, 0.4695f)), 255) : 0;
+  return (int32_t(bits >> 23) - 127) * 256 + fraction;
+}
+INLINE float exponential(float value) {
+  asm("ex2.approx.f32 %0, %0;" : "+f"(value));
+  return value;
+}
+
+INLINE Numbers gradientOf(Record *record, float x, float y, float z) {
+  const Numbers sizes = {record->scale[0], record->scale[1], record->scale[2], 0};
+  return {productOf(cutGradient(x), cutGradient(sizes.x)),
+          productOf(cutGradient(y), cutGradient(sizes.y)),
+          productOf(cutGradient(z), cutGradient(sizes.z)), 0};
+}
+
+/// The longer axis of what two gradients span.
+template <unsigned D> struct LongerAxis {
+  float length;
+  Numbers vector; // which gives its direction
+
+  /// Without `hasDiagonals` it is one of the two.
+  INLINE LongerAxis(Numbers a, Numbers b, bool hasDiagonals = true)
+      : length(lengthOf<D>(a)), vector(a) {
+    const float other = lengthOf<D>(b);
+    const bool isFirstLonger = length > other;
+    take(b, other);
+    if (!hasDiagonals)
+      return;
+    // Where it points to matters where places of samples are rounded.
+    const Numbers sum = sumOf(a, b), difference = isFirstLonger ? sumOf(a, -b) : sumOf(b, -a);
+    take(diagonalOf<D>(sum), lengthOf<D>(sum, true));
+    take(diagonalOf<D>(difference), lengthOf<D>(difference, true));
+  }
+  INLINE float level() const { return float(logarithmOf(length)) * (1.0f / 256); }
+
+private:
+  INLINE void take(Numbers other, float otherLength) {
+    const bool isLonger = otherLength > length;
+    length = isLonger ? otherLength : length;
+    vector.x = isLonger ? other.x : vector.x;
+    vector.y = isLonger ? other.y : vector.y;
+  }
+};
 
 } // namespace

@@ -183,17 +183,26 @@ INLINE int32_t fixedOf(float x, AddressMode address) {
   constexpr int32_t kFar = 32 * kOne; // offsets do not lead back
   return fixed < -kFar ? -kFar : fixed > kFar ? kFar : fixed;
 }
-/// The texel, and the coordinate less a half in 256ths of texels, rounded half up.
-INLINE int32_t pointOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i) {
-  if (mode & kNormalizedCoordinates)
-    return int32_t((int64_t(fixedOf(x, address)) * (grid.last[i] + 1)) >> kFraction);
-  return floorOf(x);
+INLINE int32_t moved(int32_t at, int32_t offset) {
+  return __builtin_elementwise_add_sat(at, offset);
 }
-INLINE int32_t pairOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i) {
+
+/// The texel, and the coordinate less a half in 256ths of texels, rounded half up. `step`: by how
+/// many 256ths of a texel that is moved.
+INLINE int32_t pointOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i,
+                       int32_t step) {
   if (mode & kNormalizedCoordinates)
-    return int32_t((int64_t(fixedOf(x, address)) * (grid.last[i] + 1) - (255 << 12)) >>
-                   (kFraction - 8));
-  return floorOf(__builtin_fmaf(x, 256.0f, -127.5f));
+    return int32_t(
+        (int64_t(fixedOf(x, address)) * (grid.last[i] + 1) + (int64_t(step) << (kFraction - 8))) >>
+        kFraction);
+  return floorOf(__builtin_fmaf(float(step), 1.0f / 256, x));
+}
+INLINE int32_t pairOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i,
+                      int32_t step) {
+  if (mode & kNormalizedCoordinates)
+    return step + int32_t((int64_t(fixedOf(x, address)) * (grid.last[i] + 1) - (255 << 12)) >>
+                          (kFraction - 8));
+  return moved(floorOf(__builtin_fmaf(x, 256.0f, -127.5f)), step);
 }
 
 /// An index of a texel that may be outside by offsets and by one: of a texture that mirrors, in
@@ -204,42 +213,39 @@ INLINE int32_t resolve(int32_t at, int32_t last, AddressMode address, bool &isOu
   if (isMirror || address == AddressMode::Wrap) {
     const uint32_t period = uint32_t(last + 1) << isMirror;
     if (uint32_t(at) >= period)
-      at = int32_t((uint32_t(at) + 16 * period) % period);
+      at = int32_t((uint32_t(at) + 32 * period) % period);
     if (at > last)
       at = 2 * last + 1 - at;
   }
   return clampTo(at, last);
 }
 
-INLINE int32_t moved(int32_t at, int32_t offset) {
-  return __builtin_elementwise_add_sat(at, offset);
-}
-
-/// The texels that D coordinates name.
+/// The texels that D coordinates name. `steps`: by how many 256ths of texels those are moved.
 template <unsigned D>
 INLINE void locatePoint(const Grid &grid, uint32_t mode, Numbers at, Integers offsets,
-                        Taps (&taps)[3]) {
+                        Taps (&taps)[3], Integers steps = Integers{}) {
   if (mode & kPlainAddressing) {
     UNROLL for (unsigned i = 0; i < D; ++i) taps[i].at[0] =
-        clampTo(moved(pointOf(grid, mode, at[i], AddressMode::Clamp, i), offsets[i]), grid.last[i]);
+        clampTo(moved(pointOf(grid, mode, at[i], AddressMode::Clamp, i, steps[i]), offsets[i]),
+                grid.last[i]);
     return;
   }
   UNROLL for (unsigned i = 0; i < D; ++i) {
     const AddressMode address = modeOf(mode, i);
-    taps[i].at[0] = resolve(moved(pointOf(grid, mode, at[i], address, i), offsets[i]), grid.last[i],
-                            address, taps[i].isOutside[0]);
+    taps[i].at[0] = resolve(moved(pointOf(grid, mode, at[i], address, i, steps[i]), offsets[i]),
+                            grid.last[i], address, taps[i].isOutside[0]);
   }
 }
 
 /// The same of a linear filter.
-template <unsigned D>
+template <unsigned D, bool isMoved = false>
 INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers offsets,
-                        Taps (&taps)[3]) {
-  const bool mattersAtEdge = D == 3 || mode & kLinearMipmap;
+                        Taps (&taps)[3], Integers steps = Integers{}) {
+  const bool mattersAtEdge = D == 3 || isMoved || mode & kLinearMipmap;
   if (mode & kPlainAddressing) {
     UNROLL for (unsigned i = 0; i < D; ++i) {
       const float x = offsets[i] && at[i] != at[i] ? 0 : at[i]; // NaN: it matters only then
-      const int32_t fixed = pairOf(grid, mode, x, AddressMode::Clamp, i),
+      const int32_t fixed = pairOf(grid, mode, x, AddressMode::Clamp, i, steps[i]),
                     first = (fixed >> 8) + offsets[i];
       taps[i].weight = uint32_t(fixed) & 255;
       taps[i].at[0] = clampTo(first, grid.last[i]);
@@ -253,7 +259,8 @@ INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers of
   UNROLL for (unsigned i = 0; i < D; ++i) {
     const AddressMode address = modeOf(mode, i);
     const float x = at[i] == at[i] ? at[i] : 0; // NaN
-    const int32_t fixed = pairOf(grid, mode, x, address, i), first = (fixed >> 8) + offsets[i];
+    const int32_t fixed = pairOf(grid, mode, x, address, i, steps[i]),
+                  first = (fixed >> 8) + offsets[i];
     taps[i].weight = uint32_t(fixed) & 255;
     taps[i].at[0] = resolve(first, grid.last[i], address, taps[i].isOutside[0]);
     taps[i].at[1] = resolve(first + 1, grid.last[i], address, taps[i].isOutside[1]);

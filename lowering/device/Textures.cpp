@@ -5,20 +5,20 @@
 // Written in C++, compiled to PTX while Rubia is built, and lowered together with the kernels that
 // need it, like DeviceFunctions.cpp. A function's first argument is the address of a record, which
 // all lanes of a call share: what the record says is branched on by scalar instructions.
+#include "lowering/device/Anisotropy.h"
 #include "lowering/device/Cubes.h"
-#include "lowering/device/Gradients.h"
 
 namespace {
 
 template <unsigned D>
 INLINE Texel samplePoint(Record *record, const Grid &grid, Numbers at, uint64_t slice,
-                         Integers offsets) {
+                         Integers offsets, Integers steps = Integers{}) {
   const TexelFormat format{record->format};
   const uint32_t mode = record->mode;
   if (D == 1 && offsets.y && modeOf(mode, 1) == AddressMode::Border)
     return borderOf(record); // of a row of two dimensions
   Taps taps[3] = {};
-  locatePoint<D>(grid, mode, at, offsets, taps);
+  locatePoint<D>(grid, mode, at, offsets, taps, steps);
   uint32_t offset = columnOffset(grid, uint32_t(taps[0].at[0]) << format.texelShift());
   if constexpr (D >= 2)
     offset += uint32_t(taps[1].at[0]) * grid.rowPitch;
@@ -97,56 +97,95 @@ INLINE uint32_t sharpened(uint32_t weight, uint32_t mode) {
   return uint32_t(clampTo(at >> 2, 256));
 }
 
-/// Samples the level of detail, or two of them. A texture without levels has one. `shift`: in
-/// texels of the level of detail, which may lie between two; none unless isShifted.
-template <unsigned D, bool isShifted = false, class From>
+/// Which levels are sampled: one, or with a weight another one too.
+struct Levels {
+  uint32_t level = 0, weight = 0; // of the second, of 256
+
+  INLINE Levels(Record *record, Detail asked) {
+    if (!record->levels)
+      return;
+    const uint32_t mode = record->mode;
+    // Cut towards 0 before the bias is added. NaN is 0.
+    const float cut = __builtin_truncf(asked.level * 256.0f) * (1.0f / 256);
+    float number = asked.isPlain ? 0 : (cut == cut ? cut : 0) + record->levelBias;
+    number = number < record->maxLevel ? number : record->maxLevel;
+    number = number > record->minLevel ? number : record->minLevel;
+    const bool blends = mode & kLinearMipmap;
+    // In 256ths, cut; the nearest level otherwise.
+    const auto fixed = uint32_t(clampTo(floorOf(number * 256.0f) + (blends ? 0 : 128),
+                                        int32_t(record->levelCount - 1) << 8));
+    level = fixed >> 8;
+    weight = blends ? sharpened(fixed & 255, mode) : 0;
+    level += weight >> 8;
+    weight &= 255;
+  }
+};
+
+/// Samples the level of detail, or two of them. A texture without levels has one.
+template <unsigned D, class From>
 INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &from,
-                          Integers offsets, Numbers shift = Numbers{}) {
+                          Integers offsets) {
   const uint32_t mode = record->mode;
   if (D == 1 && mode & kLinearMemory)
     return {}; // it is for fetches
   const bool isLinear = mode & kLinearFilter;
-  Grid grid = gridOf(record);
-  uint32_t level = 0, weight = 0;
-  const Numbers scale = grid.scale; // of level 0
-  if (record->levels) {
-    // Cut towards 0 before the bias is added. NaN is 0.
-    const float cut = __builtin_truncf(asked.level * 256.0f) * (1.0f / 256);
-    float detail = asked.isPlain ? 0 : (cut == cut ? cut : 0) + record->levelBias;
-    detail = detail < record->maxLevel ? detail : record->maxLevel;
-    detail = detail > record->minLevel ? detail : record->minLevel;
-    if (isShifted) {
-      float unit = smaller(larger(detail, 0), float(record->levelCount - 1));
-      asm("ex2.approx.f32 %0, %1;" : "=f"(unit) : "f"(unit));
-      shift = shift * unit;
-    }
-    const bool blends = mode & kLinearMipmap;
-    // In 256ths, cut; the nearest level otherwise.
-    const int32_t fixed = clampTo(floorOf(detail * 256.0f) + (blends ? 0 : 128),
-                                  int32_t(record->levelCount - 1) << 8);
-    level = uint32_t(fixed) >> 8;
-    weight = blends ? sharpened(uint32_t(fixed) & 255, mode) : 0;
-    level += weight >> 8;
-    weight &= 255;
-    grid = levelOf(record, level);
-  }
-  if (isShifted)
-    at += shift / scale;
-  if (weight == 0 && !isLinear)
+  const Levels levels(record, asked);
+  Grid grid = record->levels ? levelOf(record, levels.level) : gridOf(record);
+  if (levels.weight == 0 && !isLinear)
     return samplePoint<D>(record, grid, at, from.slice(grid), offsets);
   const TexelFormat format{record->format};
   Sum sum;
   NO_UNROLL for (bool isFirst = true;; isFirst = false) {
-    const uint32_t part = isFirst ? 256 - weight : weight;
+    const uint32_t part = isFirst ? 256 - levels.weight : levels.weight;
     if (isLinear)
       addFiltered<D>(sum, record, grid, at, from, offsets, part);
     else
       sum.addSampled(samplePoint<D>(record, grid, at, from.slice(grid), offsets), part);
-    if (weight == 0 || !isFirst)
+    if (levels.weight == 0 || !isFirst)
       break;
-    grid = levelOf(record, level + 1);
+    grid = levelOf(record, levels.level + 1);
   }
   return sum.result(format, mode);
+}
+
+/// Samples along the longer axis of an ellipse, at one or two levels of detail.
+template <class From>
+INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, const From &from,
+                           Integers offsets) {
+  const uint32_t mode = record->mode;
+  const TexelFormat format{record->format};
+  const bool isInteger = format.kind() == TexelKind::Integer;
+  const Levels levels(record, {float(ellipse.width) * (1.0f / 256), false});
+  Sum sum;
+  NO_UNROLL for (uint32_t k = 0; k < 2; ++k) {
+    const uint32_t part = k == 0 ? 256 - levels.weight : levels.weight, level = levels.level + k;
+    if (part == 0)
+      break;
+    const Grid grid = record->levels ? levelOf(record, level) : gridOf(record);
+    const uint64_t slice = from.slice(grid);
+    const auto between = int32_t(levels.weight);
+    const SampleRow row = k == 0 ? SampleRow(ellipse, ellipse.ratio, between)
+                                 : SampleRow(ellipse, ellipse.ratio - (256 - between), 0);
+    row.forEach(part, [&](Integers steps, uint32_t weight, uint32_t shift) INLINE_LAMBDA {
+      if (mode & kLinearFilter) {
+        addTaps(
+            sum, record,
+            Footprint<2, true>(format.texelShift(), mode, grid, at, slice, offsets, weight, steps),
+            shift);
+        return;
+      }
+      const Texel texel = samplePoint<2>(record, grid, at, slice, offsets, steps);
+      sum.addSampled(isInteger
+                         ? __builtin_convertvector(__builtin_bit_cast(Integers, texel), Numbers)
+                         : __builtin_bit_cast(Numbers, texel),
+                     weight << shift);
+    });
+  }
+  const Texel result = sum.result<10>(format, mode);
+  if (!isInteger || mode & kLinearFilter)
+    return result;
+  return forEach(result, [](uint32_t bits)
+                             INLINE_LAMBDA { return uint32_t(floorOf(asFloat(bits) + 0.5f)); });
 }
 
 /// Without what others need: one channel of 32 bits, clamped, without levels.
@@ -311,18 +350,39 @@ DEVICE_FUNCTION Result tex_cube(uint64_t handle, uint32_t layer, float x, float 
 DEVICE_FUNCTION Result tex_2d_grad(uint64_t handle, uint32_t layer, float x, float y, float ax,
                                    float ay, float bx, float by, uint32_t offsets) {
   Record *record = (Record *)handle;
-  const Ellipse ellipse(record, gradientOf(record, ax, ay, 0), gradientOf(record, bx, by, 0));
-  return resultOf(
-      sampleAlong(ellipse, TexelFormat{record->format}, [&](Numbers shift) INLINE_LAMBDA {
-        return sampleLevels<2, true>(record, Numbers{x, y, 0, 0}, {ellipse.level, false},
-                                     Layer{layer}, offsetsOf(offsets), shift);
-      }));
+  const Numbers at = {x, y, 0, 0}, a = gradientOf(record, ax, ay, 0),
+                b = gradientOf(record, bx, by, 0);
+  const Integers texels = offsetsOf(offsets);
+  if (record->maxAnisotropy < 2)
+    return resultOf(
+        sampleLevels<2>(record, at, {LongerAxis<2>(a, b).level(), false}, Layer{layer}, texels));
+  return resultOf(sampleEllipse(record, at, Ellipse(record, a, b), Layer{layer}, texels));
+}
+
+// Of cube maps, gradients are those of places on the face of the direction. Where one leaves it,
+// only the two themselves count, without anisotropy.
+DEVICE_FUNCTION Result tex_cube_grad(uint64_t handle, uint32_t layer, float x, float y, float z,
+                                     float ax, float ay, float az, float bx, float by, float bz,
+                                     uint32_t) {
+  Record *record = (Record *)handle;
+  const OnFace<float> on = faceOf(x, y, z);
+  const uint32_t last = record->grid.slices / 6 - 1;
+  const Face face{6 * (layer > last ? last : layer), on.face};
+  const float half = 0.5f * record->scale[0];
+  const CubeGradient a(x, y, z, ax, ay, az, half), b(x, y, z, bx, by, bz, half);
+  const bool isOnFace = !a.leavesFace && !b.leavesFace;
+  if (record->maxAnisotropy < 2 || !isOnFace)
+    return resultOf(sampleLevels<2>(record, placeOnFace(on),
+                                    {LongerAxis<3>(a.vector, b.vector, isOnFace).level(), false},
+                                    face, Integers{}));
+  return resultOf(sampleEllipse(record, placeOnFace(on), Ellipse(record, a.vector, b.vector), face,
+                                Integers{}));
 }
 
 // The levels of detail of gradients, where there is no anisotropy.
 DEVICE_FUNCTION float detail_1d(uint64_t handle, float a, float b) {
   Record *record = (Record *)handle;
-  return levelOfLength(longerAxis<1>(gradientOf(record, a, 0, 0), gradientOf(record, b, 0, 0)));
+  return LongerAxis<1>(gradientOf(record, a, 0, 0), gradientOf(record, b, 0, 0)).level();
 }
 // Of three dimensions, gradients are differences of coordinates, with what these lose.
 DEVICE_FUNCTION float detail_3d(uint64_t handle, float x, float y, float z, float ax, float ay,
@@ -334,21 +394,9 @@ DEVICE_FUNCTION float detail_3d(uint64_t handle, float x, float y, float z, floa
   const float sum = both.x + both.y + both.z;
   if (sum != sum) // of infinite coordinates
     return 32;
-  return levelOfLength(longerAxis<3>(gradientOf(record, first.x, first.y, first.z),
-                                     gradientOf(record, second.x, second.y, second.z)));
-}
-// Of cube maps, gradients are those of places on the face of the direction.
-DEVICE_FUNCTION float detail_cube(uint64_t handle, float x, float y, float z, float ax, float ay,
-                                  float az, float bx, float by, float bz) {
-  Record *record = (Record *)handle;
-  const OnFace<float> on = faceOf(x, y, z);
-  auto gradient = [&](float dx, float dy, float dz) INLINE_LAMBDA {
-    const OnFace<float> to = onFace(on.face, x + dx, y + dy, z + dz);
-    const float half = 0.5f * record->scale[0];
-    return Numbers{cutGradient((to.s / to.most - on.s / on.most) * half),
-                   cutGradient((to.t / to.most - on.t / on.most) * half), 0, 0};
-  };
-  return levelOfLength(longerAxis<2>(gradient(ax, ay, az), gradient(bx, by, bz)));
+  return LongerAxis<3>(gradientOf(record, first.x, first.y, first.z),
+                       gradientOf(record, second.x, second.y, second.z))
+      .level();
 }
 
 DEVICE_FUNCTION Result tex_1d_word(uint64_t handle, float x) {

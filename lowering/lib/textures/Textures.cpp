@@ -162,17 +162,18 @@ Value *sampleAll(FunctionLowering &fn, const Geometry &geometry, Value *handle,
   return callSampler(fn, Twine("tex_") + geometry.kind, arguments);
 }
 
-// The same for a pair of gradients of two dimensions, which may ask for several samples.
+// The same for a pair of gradients of two dimensions or a cube map, which may ask for several
+// samples.
 Value *sampleEllipse(FunctionLowering &fn, const Geometry &geometry, Value *handle,
                      ArrayRef<Value *> at, ArrayRef<Value *> gradients, Value *offsets) {
   IRBuilder<> &b = fn.builder();
-  SmallVector<Value *, 9> arguments = {handle};
+  SmallVector<Value *, 12> arguments = {handle};
   if (!geometry.isLayered)
     arguments.push_back(b.getInt32(0));
   append_range(arguments, at);
   append_range(arguments, gradients);
   arguments.push_back(offsets ? offsets : b.getInt32(0));
-  return callSampler(fn, "tex_2d_grad", arguments);
+  return callSampler(fn, Twine("tex_") + geometry.kind + "_grad", arguments);
 }
 
 // Samples by the short function where the texture is of words, clamped and without levels: it needs
@@ -423,7 +424,7 @@ Expected<Value *> lowerTex(FunctionLowering &fn, const ptx::Instruction &inst) {
     append_range(arguments, at);
     if (isInteger)
       return callSampler(fn, Twine("tex_") + geometry.name + "_s32", arguments);
-    if (isGrad && geometry.dimensions == 2)
+    if (isGrad && (geometry.dimensions == 2 || geometry.isCube))
       return sampleEllipse(fn, geometry, handle, at, gradients, asked.offsets);
     if (isGrad) {
       SmallVector<Value *, 10> between = {handle};

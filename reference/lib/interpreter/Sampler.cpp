@@ -14,7 +14,8 @@ using Wide = __int128;
 using Meaning = TexelFormat::Meaning;
 
 enum Mode { kWrap, kClamp, kMirror, kBorder }; // CUaddress_mode
-constexpr unsigned kReadAsInteger = 1, kNormalized = 2, kStandardRgb = 0x10, kSeamless = 0x40;
+constexpr unsigned kReadAsInteger = 1, kNormalized = 2, kStandardRgb = 0x10, kEvenLevels = 0x20,
+                   kSeamless = 0x40;
 constexpr unsigned kOne = 256;    // of weights
 constexpr int kFractionBits = 21; // of normalised coordinates
 
@@ -107,10 +108,8 @@ std::string Sampler::whyNot(bool hasGradients, bool isCube) const {
     return "a cube map that is read as something else, or the other way round";
   if (state.flags & kStandardRgb)
     return "sRGB";
-  if (state.maxAnisotropy > 1 && (hasGradients || texels.levels > 1))
-    return "anisotropy";
-  if (hasGradients && isCube)
-    return "gradients in cube maps";
+  if (hasGradients && isCube && anisotropy())
+    return "anisotropy of cube maps";
   return "";
 }
 
@@ -184,14 +183,14 @@ Texel Sampler::read(const uint8_t *texel) const {
   return result;
 }
 
-Texel Sampler::blend(ArrayRef<Tap> taps) const {
+Texel Sampler::blend(ArrayRef<Tap> taps, unsigned unit) const {
   Texel result = {};
   for (unsigned i = 0; i < texels.channels; ++i) {
     double sum = 0;
     for (const Tap &tap : taps)
       if (tap.weight)
         sum += numberOf(bitsAt(tap.texel ? tap.texel : border.data(), i)) * tap.weight;
-    sum /= kOne;
+    sum /= unit;
     switch (format.meaning) {
     case Meaning::Float:
       result[i] = wordOf(float(sum));
@@ -263,7 +262,7 @@ int Sampler::modeOf(unsigned dimension) const {
   return isNormalizedCoordinates || mode == kBorder ? mode : int(kClamp);
 }
 
-Sampler::Axis Sampler::axisOf(float coordinate, int64_t size, int mode, int offset,
+Sampler::Axis Sampler::axisOf(float coordinate, int64_t size, int mode, int offset, int step256,
                               bool isLinear) const {
   Wide steps; // of 2^-21 texels
   if (std::isnan(coordinate))
@@ -277,6 +276,7 @@ Sampler::Axis Sampler::axisOf(float coordinate, int64_t size, int mode, int offs
     // Rounding of what is below the steps of weights goes down.
     steps = Wide(std::floor(std::clamp(double(coordinate), -most, most) * (1 << kFractionBits)));
   }
+  steps += Wide(step256) << (kFractionBits - 8);
   Axis axis;
   if (!isLinear) {
     axis.index = int64_t(steps >> kFractionBits) + offset;
@@ -312,7 +312,8 @@ void Sampler::addTaps(const SamplePlace &place, unsigned level, unsigned weight,
   if (texels.isLayered)
     sizes[2] = 1;
   for (unsigned i = 0; i < place.dimensions; ++i)
-    axes[i] = axisOf(place.at[i], sizes[i], modeOf(i), place.offsets[i], isLinear);
+    axes[i] = axisOf(place.at[i], sizes[i], modeOf(i), place.offsets[i], i < 2 ? place.steps[i] : 0,
+                     isLinear);
   if (place.dimensions == 1 && !texels.isLayered) { // a row of two dimensions
     axes[1].index = (isLinear ? -1 : 0) + (place.offsets[0] < 0 ? -1 : 0);
     axes[1].weight = isLinear ? kOne / 2 : 0;
@@ -401,8 +402,8 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
   inFace.isNormalizedCoordinates = true;
   const bool isSeamless = isLinear && state.flags & kSeamless;
   const int mode = isSeamless ? kBorder : kClamp; // seamless: taps are looked at one by one
-  const Axis x = inFace.axisOf(on(face.s, face.sSign), size, mode, 0, isLinear),
-             y = inFace.axisOf(on(face.t, face.tSign), size, mode, 0, isLinear);
+  const Axis x = inFace.axisOf(on(face.s, face.sSign), size, mode, 0, 0, isLinear),
+             y = inFace.axisOf(on(face.t, face.tSign), size, mode, 0, 0, isLinear);
   const auto texel = [&](const FaceTexel &at) {
     return texelAt(grid, {at.x, at.y, slice + at.face});
   };
@@ -445,71 +446,110 @@ static int64_t stepsOf(float level) {
   return int64_t(std::clamp(double(level), -65536.0, 65536.0) * kOne);
 }
 
-// The length of a vector of texels.
-static double lengthOf(std::array<double, 3> vector) {
-  for (double &part : vector) // beyond what is finite there are no numbers
-    part = std::isnan(part) ? INFINITY : std::fabs(part);
-  std::sort(vector.begin(), vector.end());
-  return vector[2] + vector[1] * 11 / 32 + vector[0] / 4;
+unsigned Sampler::anisotropy() const {
+  return unsigned(bit_width(std::clamp(state.maxAnisotropy, 1u, 16u)) - 1);
 }
 
-// A number of 10 bits: cut, or the nearest.
-static double tenBits(double value, bool rounds) {
-  if (!std::isfinite(value))
-    return value;
-  int exponent;
-  const double scaled = std::ldexp(std::frexp(std::fabs(value), &exponent), 10);
-  return std::copysign(std::ldexp(std::floor(scaled + (rounds ? 0.5 : 0)), exponent - 10), value);
+Ellipse Sampler::ellipseOf(const SamplePlace &place) const {
+  const Grid grid = gridOf(0);
+  Gradient dx = {}, dy = {};
+  for (unsigned i = 0; i < place.dimensions; ++i) {
+    const double size = isNormalizedCoordinates ? double(grid.sizes[i]) : 1;
+    const auto texels = [&](float gradient) {
+      return gradientInTexels(
+          place.dimensions == 3 ? place.at[i] + gradient - place.at[i] : gradient, size);
+    };
+    dx[i] = texels((*place.gradients)[i]);
+    dy[i] = texels((*place.gradients)[3 + i]);
+  }
+  return {dx, dy, true};
 }
 
-// The level of detail at which so many texels are one, in 256ths: the logarithm of the middle of
-// all numbers that have the same ten bits.
-static int64_t stepsOfLength(double texels) {
-  if (!(texels > 0) || !std::isfinite(texels))
-    return stepsOf(float(std::log2(texels)));
-  int exponent;
-  const double bits = std::floor(std::ldexp(std::frexp(texels, &exponent), 10));
-  const double fraction = bits == 512 ? 0 : std::log2((bits + 0.5) / 512);
-  return 256 * int64_t(exponent - 1) + int64_t(std::floor(fraction * 256 + 0.5));
+// Gradients are those of places on the face. Where one leaves it, it goes on in the plane of the
+// face, and only the two gradients themselves count.
+Ellipse Sampler::cubeEllipseOf(const SamplePlace &place) const {
+  const unsigned number = faceOf(place.at);
+  const Face &face = kFaces[number];
+  const double half = double(gridOf(0).sizes[0]) / 2;
+  const std::array<float, 3> &from = place.at;
+  bool hasDiagonals = true;
+  Gradient gradients[2] = {};
+  for (unsigned i = 0; i < 2; ++i) {
+    std::array<float, 3> to;
+    for (unsigned k = 0; k < 3; ++k)
+      to[k] = from[k] + (*place.gradients)[3 * i + k];
+    const unsigned other = faceOf(to);
+    const float major = std::fabs(from[size_t(face.major)]),
+                otherMajor = std::fabs(to[size_t(kFaces[other].major)]);
+    const auto move = [&](int axis, int sign) -> double {
+      const float start = float(sign) * from[size_t(axis)] / major,
+                  end = float(sign) * to[size_t(axis)] / otherMajor;
+      if (other == number || kFaces[other].major != axis)
+        return cutGradient(double(end - start) * half);
+      const float height = float(face.sign) * to[size_t(face.major)] / otherMajor;
+      const double way = cutGradient(1 - (end < 0 ? -start : start)) + cutGradient(1 - height);
+      return cutGradient((end < 0 ? -way : way) * half);
+    };
+    hasDiagonals &= other == number;
+    gradients[i] = {move(face.s, face.sSign), move(face.t, face.tSign), 0};
+  }
+  return {gradients[0], gradients[1], hasDiagonals};
+}
+
+Sampler::Detail Sampler::detailAt(int64_t steps, bool isAsked) const {
+  if (isAsked)
+    steps += stepsOf(state.levelBias);
+  steps = std::max(std::min(steps, stepsOf(state.maxLevel)), stepsOf(state.minLevel));
+  steps = std::clamp<int64_t>(steps, 0, int64_t(texels.levels - 1) * kOne);
+  if (!state.hasLinearLevels)
+    return {unsigned((steps + kOne / 2) / kOne), 0};
+  Detail detail = {unsigned(steps / kOne), unsigned(steps % kOne)};
+  if (const unsigned rise = std::min(anisotropy(), 3u); rise && !(state.flags & kEvenLevels)) {
+    constexpr int kRises[][2] = {{6, 252}, {7, 378}, {8, 512}}; // quarters
+    const auto [slope, start] = kRises[rise - 1];
+    detail.fraction = unsigned(std::clamp((slope * int(detail.fraction) - start) >> 2, 0, 256));
+    detail.level += detail.fraction / kOne;
+    detail.fraction %= kOne;
+  }
+  return detail;
 }
 
 Sampler::Detail Sampler::detailOf(const SamplePlace &place) const {
   int64_t steps = 0;
   if (place.level)
     steps = stepsOf(*place.level);
-  else if (place.gradients) {
-    const Grid grid = gridOf(0);
-    std::array<double, 3> dx = {}, dy = {}, sum, difference;
-    for (unsigned i = 0; i < 3; ++i) {
-      if (i < place.dimensions) {
-        const double size = isNormalizedCoordinates ? double(grid.sizes[i]) : 1;
-        const auto texels = [&](float gradient) {
-          const float step =
-              place.dimensions == 3 ? place.at[i] + gradient - place.at[i] : gradient;
-          return tenBits(tenBits(step, false) * size, true);
-        };
-        dx[i] = texels((*place.gradients)[i]);
-        dy[i] = texels((*place.gradients)[3 + i]);
-      }
-      sum[i] = tenBits(dx[i] + dy[i], false);
-      difference[i] = tenBits(dx[i] - dy[i], false);
-    }
-    const double longest = std::max(std::max(lengthOf(dx), lengthOf(dy)),
-                                    std::max(lengthOf(sum), lengthOf(difference)) * 11 / 16);
-    steps = stepsOfLength(longest);
-  }
-  if (place.level || place.gradients)
-    steps += stepsOf(state.levelBias);
-  steps = std::max(std::min(steps, stepsOf(state.maxLevel)), stepsOf(state.minLevel));
-  steps = std::clamp<int64_t>(steps, 0, int64_t(texels.levels - 1) * kOne);
-  if (!state.hasLinearLevels)
-    return {unsigned((steps + kOne / 2) / kOne), 0};
-  return {unsigned(steps / kOne), unsigned(steps % kOne)};
+  else if (place.gradients)
+    steps = (place.isCube ? cubeEllipseOf(place) : ellipseOf(place)).longer();
+  return detailAt(steps, place.level || place.gradients);
 }
 
 // ---------- Instructions
 
+// Along the longer axis of an ellipse. Weights are 1024ths.
+Texel Sampler::sampleEllipse(const SamplePlace &place) const {
+  const Ellipse ellipse = ellipseOf(place);
+  const Detail detail = detailAt(ellipse.width(anisotropy()), true);
+  Taps taps;
+  const auto add = [&](unsigned level, unsigned weight, unsigned narrower, unsigned wider) {
+    const EllipseSamples along = ellipse.samples(anisotropy(), weight, narrower, wider);
+    SamplePlace moved = place;
+    for (const EllipseSample &sample : along.samples) {
+      const size_t first = taps.size();
+      moved.steps = sample.steps;
+      addTaps(moved, level, sample.weight, state.isLinear, taps);
+      for (Tap &tap : MutableArrayRef<Tap>(taps).drop_front(first))
+        tap.weight *= 1024 / along.unit;
+    }
+  };
+  add(detail.level, kOne - detail.fraction, 0, detail.fraction);
+  if (detail.fraction)
+    add(detail.level + 1, detail.fraction, kOne - detail.fraction, 0);
+  return blend(taps, 1024);
+}
+
 Texel Sampler::sample(const SamplePlace &place) const {
+  if (place.gradients && place.dimensions == 2 && !place.isCube && anisotropy())
+    return sampleEllipse(place);
   const Detail detail = detailOf(place);
   Taps taps;
   addTaps(place, detail.level, kOne - detail.fraction, state.isLinear, taps);

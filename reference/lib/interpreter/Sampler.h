@@ -3,6 +3,7 @@
 #pragma once
 
 #include "reference/Textures.h"
+#include "reference/lib/interpreter/Gradients.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
 #include <vector>
@@ -28,7 +29,8 @@ struct SamplePlace {
   bool isCube = false;
   std::array<float, 3> at = {};
   uint32_t layer = 0;
-  std::array<int, 3> offsets = {};
+  std::array<int, 3> offsets = {};               // of texels
+  std::array<int, 2> steps = {};                 // the same, in 256ths
   std::optional<float> level;                    // tex.level
   std::optional<std::array<float, 6>> gradients; // tex.grad: by x of all dimensions, then by y
 };
@@ -71,7 +73,15 @@ private:
     unsigned level = 0, fraction = 0; // of 256, of the next level
   };
   Detail detailOf(const SamplePlace &place) const;
-  Axis axisOf(float coordinate, int64_t size, int mode, int offset, bool isLinear) const;
+  /// Of a level of detail in 256ths, to which the sampler's bias is yet to be added.
+  Detail detailAt(int64_t steps, bool isAsked) const;
+  Ellipse ellipseOf(const SamplePlace &place) const;
+  /// The same of a cube map's.
+  Ellipse cubeEllipseOf(const SamplePlace &place) const;
+  Texel sampleEllipse(const SamplePlace &place) const;
+  /// log2 of the largest ratio of the axes of ellipses.
+  unsigned anisotropy() const;
+  Axis axisOf(float coordinate, int64_t size, int mode, int offset, int step, bool isLinear) const;
   static void dropWhereClamped(Axis &axis, int64_t size, int mode);
   int modeOf(unsigned dimension) const;
   /// The texel of an index after the address mode; -1: the border.
@@ -83,7 +93,7 @@ private:
   const uint8_t *texelAt(const Grid &grid, std::array<int64_t, 3> at) const;
   int64_t sliceOf(uint32_t layer) const;
   Texel read(const uint8_t *texel) const;
-  Texel blend(llvm::ArrayRef<Tap> taps) const;
+  Texel blend(llvm::ArrayRef<Tap> taps, unsigned unit = 256) const;
   double numberOf(uint64_t bits) const;
   uint64_t bitsAt(const uint8_t *texel, unsigned channel) const;
   uint64_t borderBits(unsigned channel) const;
