@@ -3,7 +3,7 @@
 
 tests/apps/NAME/tests.json says where the tests are: in the installed packages, or in the application's public repository at a
 commit; "root" says that they are in the packages though files of the repository are needed, too. It names whole files, chosen
-by its "rule" before they were run, and the tests that are left out, each with a reason.
+by its "rule", and the tests that are left out, each with a reason. A rule that was changed after a run says so.
 tests.in and tests.txt are the packages that they need beside the application's. No test is copied into this repository.
 """
 import json

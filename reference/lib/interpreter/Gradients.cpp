@@ -95,9 +95,10 @@ std::array<int, 2> directionOf(const Gradient &vector) {
   const double high = std::floor(std::ldexp(larger, -eighth)) + 0.5,
                low = std::ldexp(std::min(x, y), -eighth), step = std::floor(low) + 0.5;
   std::array<int, 2> result = {64, 0};
-  if (low >= 0.25)
-    result = {int(std::round(64 * high / std::hypot(high, step))),
-              int(std::round(64 * step / std::hypot(high, step)))};
+  if (low >= 0.25) {
+    const double length = std::sqrt(high * high + step * step);
+    result = {int(std::round(64 * high / length)), int(std::round(64 * step / length))};
+  }
   if (y > x)
     std::swap(result[0], result[1]);
   for (unsigned i = 0; i < 2; ++i)
