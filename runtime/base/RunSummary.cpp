@@ -48,13 +48,17 @@ void tell() {
   log(LogLevel::Info, text);
 }
 
+void tellAtExit() {
+  static const bool registered = atexit(tell) == 0;
+  (void)registered; // where it is not, nothing is told
+}
+
 template <class Change> void count(Change change) {
   if (!logs(LogLevel::Info))
     return;
   Shared &all = shared();
   std::lock_guard<std::mutex> lock(all.mutex);
-  static const bool registered = atexit(tell) == 0;
-  (void)registered; // where it is not, nothing is told
+  tellAtExit(); // not here: each kind of change would tell
   if (all.facts.process != getpid())
     all.facts = {};
   change(all.facts);

@@ -195,13 +195,13 @@ static Result allocateHost(Context &context, void **pointer, size_t bytes, unsig
 extern "C" {
 
 Result cuMemAlloc_v2(void **pointer, size_t bytes) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(pointer, bytes), [&](Context &context) {
     return allocate(context, pointer, bytes, AllocationKind::Device);
   });
 }
 
 Result cuMemAllocManaged(void **pointer, size_t bytes, unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(pointer, bytes, flags), [&](Context &context) {
     if (flags != 1 && flags != 2) // CU_MEM_ATTACH_GLOBAL, HOST
       return kInvalidValue;
     return allocate(context, pointer, bytes, AllocationKind::Managed);
@@ -211,7 +211,7 @@ Result cuMemAllocManaged(void **pointer, size_t bytes, unsigned flags) {
 // Rows start at multiples of 512 bytes, as on NVIDIA's devices.
 Result cuMemAllocPitch_v2(void **pointer, size_t *pitch, size_t width, size_t height,
                           unsigned elementBytes) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(pointer, pitch, width, height, elementBytes), [&](Context &context) {
     if (!pitch || !width || !height ||
         (elementBytes != 4 && elementBytes != 8 && elementBytes != 16) ||
         width > SIZE_MAX / 2 / height - 512)
@@ -222,7 +222,7 @@ Result cuMemAllocPitch_v2(void **pointer, size_t *pitch, size_t width, size_t he
 }
 
 Result cuMemFree_v2(void *pointer) {
-  return callToRelease(__func__, Named{pointer}, [&](Context &context) {
+  return callToRelease(RUBIA_CALL(pointer), Named{pointer}, [&](Context &context) {
     if (!pointer)
       return kSuccess;
     std::optional<Allocation> found = findAllocation(pointer);
@@ -250,13 +250,13 @@ Result cuMemFree_v2(void *pointer) {
 }
 
 Result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
-  return callIn(__func__,
+  return callIn(RUBIA_CALL(pointer, bytes, flags),
                 [&](Context &context) { return allocateHost(context, pointer, bytes, flags); });
 }
 Result cuMemAllocHost_v2(void **pointer, size_t bytes) { return cuMemHostAlloc(pointer, bytes, 0); }
 
 Result cuMemFreeHost(void *pointer) {
-  return callToRelease(__func__, Named{pointer}, [&](Context &context) {
+  return callToRelease(RUBIA_CALL(pointer), Named{pointer}, [&](Context &context) {
     if (!pointer)
       return kSuccess;
     std::optional<Allocation> found = findAllocation(pointer);
@@ -270,7 +270,7 @@ Result cuMemFreeHost(void *pointer) {
 }
 
 Result cuMemHostGetDevicePointer_v2(void **device, void *host, unsigned flags) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(device, host, flags), [&](Context &) {
     std::optional<Allocation> found = findAllocation(host);
     if (!device || flags || !found || !found->device || found->kind == AllocationKind::Device)
       return kInvalidValue;
@@ -281,7 +281,7 @@ Result cuMemHostGetDevicePointer_v2(void **device, void *host, unsigned flags) {
 }
 
 Result cuMemHostGetFlags(unsigned *flags, void *host) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(flags, host), [&](Context &) {
     std::optional<Allocation> found = findAllocation(host);
     if (!flags || !found || found->kind != AllocationKind::Host)
       return kInvalidValue;
@@ -292,7 +292,7 @@ Result cuMemHostGetFlags(unsigned *flags, void *host) {
 }
 
 Result cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(host, bytes, flags), [&](Context &context) {
     if (!host || !bytes)
       return kInvalidValue;
     flags &= 0xf; // PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY: as in HIP; CUDA takes any others
@@ -318,7 +318,7 @@ Result cuMemHostRegister(void *host, size_t bytes, unsigned flags) {
 }
 
 Result cuMemHostUnregister(void *host) {
-  return callToRelease(__func__, [&](Context &context) {
+  return callToRelease(RUBIA_CALL(host), [&](Context &context) {
     std::optional<Allocation> found = findAllocation(host);
     if (!host || (found && (found->kind != AllocationKind::Registered || found->base != host)))
       return kInvalidValue;
@@ -332,7 +332,7 @@ Result cuMemHostUnregister(void *host) {
 }
 
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(free, total), [&](Context &context) {
     size_t freeBytes = 0, totalBytes = 0;
     Result result = context.check(hip().hipMemGetInfo(&freeBytes, &totalBytes));
     if (free)
@@ -344,7 +344,7 @@ Result cuMemGetInfo_v2(size_t *free, size_t *total) {
 }
 
 Result cuMemGetAddressRange_v2(void **base, size_t *bytes, void *pointer) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(base, bytes, pointer), [&](Context &context) {
     if (std::optional<Allocation> found = findAllocation(pointer)) {
       if (base)
         *base = found->base;

@@ -64,14 +64,15 @@ static Result createWith(Context **context, const CreateParameters *parameters, 
 extern "C" {
 
 Result cuCtxCreate_v2(Context **context, unsigned flags, int device) {
-  return call(__func__, [&] { return createContext(context, flags, device); });
+  return call(RUBIA_CALL(context, flags, device),
+              [&] { return createContext(context, flags, device); });
 }
 Result cuCtxCreate(Context **context, unsigned flags, int device) {
   return cuCtxCreate_v2(context, flags, device);
 }
 Result cuCtxCreate_v3(Context **context, void *affinity, int affinityCount, unsigned flags,
                       int device) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(context, affinity, affinityCount, flags, device), [&] {
     if (!affinity != !affinityCount)
       return kInvalidValue;
     CreateParameters parameters{affinity, affinityCount, nullptr};
@@ -79,17 +80,18 @@ Result cuCtxCreate_v3(Context **context, void *affinity, int affinityCount, unsi
   });
 }
 Result cuCtxCreate_v4(Context **context, CreateParameters *parameters, unsigned flags, int device) {
-  return call(__func__, [&] { return createWith(context, parameters, flags, device); });
+  return call(RUBIA_CALL(context, parameters, flags, device),
+              [&] { return createWith(context, parameters, flags, device); });
 }
 
 Result cuCtxDestroy_v2(Context *context) {
   if (isExiting())
     return kSuccess;
-  return call(__func__, [&] { return destroyContext(context); });
+  return call(RUBIA_CALL(context), [&] { return destroyContext(context); });
 }
 Result cuCtxDestroy(Context *context) { return cuCtxDestroy_v2(context); }
 Result cuCtxAttach(Context **context, unsigned flags) {
-  return callIn(__func__, [&](Context &current) {
+  return callIn(RUBIA_CALL(context, flags), [&](Context &current) {
     if (!context || flags)
       return kInvalidValue;
     ++current.attached;
@@ -100,7 +102,7 @@ Result cuCtxAttach(Context **context, unsigned flags) {
 Result cuCtxDetach(Context *context) {
   if (isExiting())
     return kSuccess;
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(context), [&] {
     if (!context || context != currentContext())
       return kInvalidContext;
     unsigned attached = context->attached;
@@ -111,7 +113,7 @@ Result cuCtxDetach(Context *context) {
 }
 
 Result cuCtxPushCurrent_v2(Context *context) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(context), [&] {
     if (!context)
       return kInvalidValue;
     if (!isContext(context))
@@ -123,7 +125,7 @@ Result cuCtxPushCurrent_v2(Context *context) {
 Result cuCtxPushCurrent(Context *context) { return cuCtxPushCurrent_v2(context); }
 
 Result cuCtxPopCurrent_v2(Context **context) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(context), [&] {
     auto &stack = thread().stack;
     if (stack.empty())
       return kInvalidContext;
@@ -137,7 +139,7 @@ Result cuCtxPopCurrent(Context **context) { return cuCtxPopCurrent_v2(context); 
 
 // Replaces the top of the stack; null pops it.
 Result cuCtxSetCurrent(Context *context) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(context), [&] {
     if (context && !isContext(context))
       return kInvalidContext;
     auto &stack = thread().stack;
@@ -152,14 +154,14 @@ Result cuCtxSetCurrent(Context *context) {
 Result cuCtxGetCurrent(Context **context) {
   if (!context)
     return kInvalidValue;
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(context), [&] {
     *context = currentContext();
     return kSuccess;
   });
 }
 
 Result cuCtxGetDevice_v2(int *device, Context *context) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(device, context), [&] {
     context = chosen(context);
     if (!context || !isContext(context))
       return kInvalidContext;
@@ -169,7 +171,7 @@ Result cuCtxGetDevice_v2(int *device, Context *context) {
 Result cuCtxGetDevice(int *device) { return cuCtxGetDevice_v2(device, nullptr); }
 
 Result cuCtxGetFlags(unsigned *flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(flags), [&](Context &context) {
     if (!flags)
       return kInvalidValue;
     *flags = context.flags | (context.primary ? kMapHost : 0);
@@ -178,7 +180,7 @@ Result cuCtxGetFlags(unsigned *flags) {
 }
 
 Result cuCtxSetFlags(unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(flags), [&](Context &context) {
     if ((flags & ~kContextFlags) || !isSchedule(flags))
       return kInvalidValue;
     context.flags = flags & (kScheduleFlags | kResizeToMax | kSyncMemops); // others stay at 0
@@ -187,7 +189,7 @@ Result cuCtxSetFlags(unsigned flags) {
 }
 
 Result cuCtxGetId(Context *context, uint64_t *id) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(context, id), [&] {
     context = chosen(context);
     if (!context || !isContext(context))
       return kInvalidContext;
@@ -196,7 +198,7 @@ Result cuCtxGetId(Context *context, uint64_t *id) {
 }
 
 Result cuCtxGetApiVersion(Context *handle, unsigned *version) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(handle, version), [&] {
     Context *context = chosen(handle);
     if (!context || !isContext(context))
       return context && !handle ? kContextIsDestroyed : kInvalidContext;
@@ -205,7 +207,7 @@ Result cuCtxGetApiVersion(Context *handle, unsigned *version) {
 }
 
 Result cuCtxSynchronize_v2(Context *handle) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(handle), [&] {
     Context *context = chosen(handle);
     if (!context)
       return kInvalidContext;
@@ -223,7 +225,7 @@ Result cuCtxSynchronize_v2(Context *handle) {
 Result cuCtxSynchronize() { return cuCtxSynchronize_v2(nullptr); }
 
 Result cuCtxGetLimit(size_t *value, int limit) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(value, limit), [&](Context &context) {
     if (!value)
       return kInvalidValue;
     if (limit < 0 || limit >= kLimitCount)
@@ -235,7 +237,7 @@ Result cuCtxGetLimit(size_t *value, int limit) {
 }
 
 Result cuCtxSetLimit(int limit, size_t value) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(limit, value), [&](Context &context) -> Result {
     if (Result result = checkUnsafe())
       return result;
     return setLimit(context, limit, value);
@@ -244,12 +246,12 @@ Result cuCtxSetLimit(int limit, size_t value) {
 
 // Cache and bank preferences are hints that AMD's hardware has no use for.
 Result cuCtxGetCacheConfig(int *config) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(config), [&](Context &context) {
     return config ? (*config = context.cacheConfig, kSuccess) : kInvalidValue;
   });
 }
 Result cuCtxSetCacheConfig(int config) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(config), [&](Context &context) {
     if (config < 0 || config > 3)
       return kInvalidValue;
     context.cacheConfig = config;
@@ -257,12 +259,12 @@ Result cuCtxSetCacheConfig(int config) {
   });
 }
 Result cuCtxGetSharedMemConfig(int *config) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(config), [&](Context &context) {
     return config ? (*config = context.sharedConfig, kSuccess) : kInvalidValue;
   });
 }
 Result cuCtxSetSharedMemConfig(int config) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(config), [&](Context &context) {
     if (config < 0 || config > 2)
       return kInvalidValue;
     context.sharedConfig = config;
@@ -270,12 +272,12 @@ Result cuCtxSetSharedMemConfig(int config) {
   });
 }
 Result cuCtxResetPersistingL2Cache() {
-  return callIn(__func__, [](Context &) { return kSuccess; });
+  return callIn(RUBIA_CALL(), [](Context &) { return kSuccess; });
 }
 
 // As on an H100. HIP has one level above the usual one, which all streams below 0 get.
 Result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(least, greatest), [&](Context &) {
     if (least)
       *least = 0;
     if (greatest)
@@ -285,25 +287,25 @@ Result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 }
 
 Result cuDevicePrimaryCtxRetain(Context **context, int device) {
-  return call(__func__, [&] { return retainPrimary(context, device); });
+  return call(RUBIA_CALL(context, device), [&] { return retainPrimary(context, device); });
 }
 
 Result cuDevicePrimaryCtxRelease_v2(int device) {
   if (isExiting())
     return kSuccess;
-  return call(__func__, [&] { return releasePrimary(device); });
+  return call(RUBIA_CALL(device), [&] { return releasePrimary(device); });
 }
 Result cuDevicePrimaryCtxRelease(int device) { return cuDevicePrimaryCtxRelease_v2(device); }
 
 Result cuDevicePrimaryCtxReset_v2(int device) {
   if (isExiting())
     return kSuccess;
-  return call(__func__, [&] { return resetPrimary(device); });
+  return call(RUBIA_CALL(device), [&] { return resetPrimary(device); });
 }
 Result cuDevicePrimaryCtxReset(int device) { return cuDevicePrimaryCtxReset_v2(device); }
 
 Result cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(device, flags), [&] {
     Device *found = deviceAt(device);
     if (!found)
       return kInvalidDevice;
@@ -318,7 +320,7 @@ Result cuDevicePrimaryCtxSetFlags(int device, unsigned flags) {
 }
 
 Result cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(device, flags, active), [&] {
     Device *found = deviceAt(device);
     if (!found)
       return kInvalidDevice;
@@ -343,19 +345,19 @@ static Result giveResource(const Device &device, DeviceResource *out, int type) 
   return kSuccess;
 }
 Result cuDeviceGetDevResource(int ordinal, DeviceResource *out, int type) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(ordinal, out, type), [&] {
     Device *device = deviceAt(ordinal);
     return device ? giveResource(*device, out, type) : kInvalidDevice;
   });
 }
 Result cuCtxGetDevResource(Context *context, DeviceResource *out, int type) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(context, out, type), [&] {
     return context && isContext(context) ? giveResource(context->device, out, type)
                                          : kInvalidContext;
   });
 }
 Result cuCtxGetExecAffinity(ExecutionAffinity *out, int type) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(out, type), [&](Context &context) {
     if (!out)
       return kInvalidValue;
     out->type = type;

@@ -31,9 +31,9 @@ static Result checkBoth(Context &context, const void *to, const void *from) {
   return result ? result : checkCopied(context, from);
 }
 
-Result copySync(const char *name, void *to, const void *from, size_t bytes, int kind,
+Result copySync(const TracedCall &entry, void *to, const void *from, size_t bytes, int kind,
                 Stream *stream, bool isChecked) {
-  return callIn(name, [&](Context &context) {
+  return callIn(entry, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (!bytes)
         return kSuccess;
@@ -52,9 +52,9 @@ Result copySync(const char *name, void *to, const void *from, size_t bytes, int 
   });
 }
 
-Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
+Result copyAsync(const TracedCall &entry, void *to, const void *from, size_t bytes, int kind,
                  Stream *stream, bool isChecked) {
-  return callOn(name, stream, [&](Context &context) {
+  return callOn(entry, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (!bytes)
         return kSuccess;
@@ -251,9 +251,9 @@ Result checkCopy(Context &context, const CopyOperation &operation) {
              : kInvalidValue;
 }
 
-Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async,
+Result copy3D(const TracedCall &entry, const Copy3D *copy, Stream *stream, bool async,
               bool isBetweenContexts) {
-  return callOn(name, stream, [&](Context &context) -> Result {
+  return callOn(entry, stream, [&](Context &context) -> Result {
     if (!copy)
       return kInvalidValue;
     const size_t width = copy->widthInBytes, height = copy->height, depth = copy->depth;
@@ -278,15 +278,15 @@ Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async,
   });
 }
 
-Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async) {
+Result copy2D(const TracedCall &entry, const Copy2D *copy, Stream *stream, bool async) {
   if (!copy)
-    return copy3D(name, nullptr, stream, async);
+    return copy3D(entry, nullptr, stream, async);
   auto side = [](const CopySide2D &s) {
     return CopySide3D{s.xInBytes, s.y,     0,       0,       s.type, s.host,
                       s.device,   s.array, nullptr, s.pitch, 0};
   };
   Copy3D wide{side(copy->from), side(copy->to), copy->widthInBytes, copy->height, 1};
-  return copy3D(name, &wide, stream, async);
+  return copy3D(entry, &wide, stream, async);
 }
 
 // The driver gives back a fill of memory that the host can see only when it is done: the program
@@ -346,9 +346,9 @@ Result executeFill(Context &context, const FillOperation &operation, void *hipSt
   return kSuccess;
 }
 
-Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned elementBytes,
+Result fill(const TracedCall &entry, void *to, size_t pitch, unsigned value, unsigned elementBytes,
             size_t width, size_t height, Stream *stream, bool async) {
-  return callOn(name, stream, [&](Context &context) -> Result {
+  return callOn(entry, stream, [&](Context &context) -> Result {
     const FillNodeParameters fill{to, pitch, value, elementBytes, width, height};
     if (Result result = checkRows(fill))
       return result;
@@ -389,97 +389,112 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuMemcpyHtoD_v2(void *to, const void *from, size_t bytes) {
-  return copySync(__func__, to, from, bytes, kHipMemcpyHostToDevice, nullptr);
+  return copySync(RUBIA_CALL(to, from, bytes), to, from, bytes, kHipMemcpyHostToDevice, nullptr);
 }
 Result cuMemcpyDtoH_v2(void *to, void *from, size_t bytes) {
-  return copySync(__func__, to, from, bytes, kHipMemcpyDeviceToHost, nullptr);
+  return copySync(RUBIA_CALL(to, from, bytes), to, from, bytes, kHipMemcpyDeviceToHost, nullptr);
 }
 Result cuMemcpyDtoD_v2(void *to, void *from, size_t bytes) {
-  return copySync(__func__, to, from, bytes, kHipMemcpyDeviceToDevice, nullptr);
+  return copySync(RUBIA_CALL(to, from, bytes), to, from, bytes, kHipMemcpyDeviceToDevice, nullptr);
 }
 Result cuMemcpy(void *to, void *from, size_t bytes) {
-  return copySync(__func__, to, from, bytes, kHipMemcpyDefault, nullptr);
+  return copySync(RUBIA_CALL(to, from, bytes), to, from, bytes, kHipMemcpyDefault, nullptr);
 }
 // Unlike other copies, one between contexts takes no memory of the host that CUDA does not know:
 // HIP would read what it takes for the host's. A null context is the current one.
 Result cuMemcpyPeer(void *to, Context *toContext, void *from, Context *fromContext, size_t bytes) {
-  return callIn(__func__, [&, name = __func__](Context &context) {
-    Result result = checkPeers(context, to, toContext, from, fromContext, bytes);
-    return result ? result : copySync(name, to, from, bytes, kHipMemcpyDefault, nullptr, true);
-  });
+  return callIn(RUBIA_CALL(to, toContext, from, fromContext, bytes),
+                [&, name = RUBIA_CALL(to, toContext, from, fromContext, bytes)](Context &context) {
+                  Result result = checkPeers(context, to, toContext, from, fromContext, bytes);
+                  return result ? result
+                                : copySync(name, to, from, bytes, kHipMemcpyDefault, nullptr, true);
+                });
 }
 Result cuMemcpyPeerAsync(void *to, Context *toContext, void *from, Context *fromContext,
                          size_t bytes, Stream *stream) {
-  return callIn(__func__, [&, name = __func__](Context &context) {
-    const HipStream found = hipStream(context, stream);
-    if (!found.error && isCaptured(found.stream)) // unlike other copies, whatever it is
-      return refuseCapture(found.stream);
-    if (Result result = checkPeers(context, to, toContext, from, fromContext, bytes))
-      return result;
-    return copyAsync(name, to, from, bytes, kHipMemcpyDefault, stream, true);
-  });
+  return callIn(
+      RUBIA_CALL(to, toContext, from, fromContext, bytes, stream),
+      [&, name = RUBIA_CALL(to, toContext, from, fromContext, bytes, stream)](Context &context) {
+        const HipStream found = hipStream(context, stream);
+        if (!found.error && isCaptured(found.stream)) // unlike other copies, whatever it is
+          return refuseCapture(found.stream);
+        if (Result result = checkPeers(context, to, toContext, from, fromContext, bytes))
+          return result;
+        return copyAsync(name, to, from, bytes, kHipMemcpyDefault, stream, true);
+      });
 }
 
 Result cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, Stream *stream) {
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyHostToDevice, stream);
+  return copyAsync(RUBIA_CALL(to, from, bytes, stream), to, from, bytes, kHipMemcpyHostToDevice,
+                   stream);
 }
 Result cuMemcpyDtoHAsync_v2(void *to, void *from, size_t bytes, Stream *stream) {
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyDeviceToHost, stream);
+  return copyAsync(RUBIA_CALL(to, from, bytes, stream), to, from, bytes, kHipMemcpyDeviceToHost,
+                   stream);
 }
 Result cuMemcpyDtoDAsync_v2(void *to, void *from, size_t bytes, Stream *stream) {
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyDeviceToDevice, stream);
+  return copyAsync(RUBIA_CALL(to, from, bytes, stream), to, from, bytes, kHipMemcpyDeviceToDevice,
+                   stream);
 }
 Result cuMemcpyAsync(void *to, void *from, size_t bytes, Stream *stream) {
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyDefault, stream);
+  return copyAsync(RUBIA_CALL(to, from, bytes, stream), to, from, bytes, kHipMemcpyDefault, stream);
 }
-Result cuMemcpy2D_v2(const Copy2D *copy) { return copy2D(__func__, copy, nullptr, false); }
-Result cuMemcpy2DUnaligned_v2(const Copy2D *copy) { return copy2D(__func__, copy, nullptr, false); }
+Result cuMemcpy2D_v2(const Copy2D *copy) { return copy2D(RUBIA_CALL(copy), copy, nullptr, false); }
+Result cuMemcpy2DUnaligned_v2(const Copy2D *copy) {
+  return copy2D(RUBIA_CALL(copy), copy, nullptr, false);
+}
 Result cuMemcpy2DAsync_v2(const Copy2D *copy, Stream *stream) {
-  return copy2D(__func__, copy, stream, true);
+  return copy2D(RUBIA_CALL(copy, stream), copy, stream, true);
 }
-Result cuMemcpy3D_v2(const Copy3D *copy) { return copy3D(__func__, copy, nullptr, false); }
+Result cuMemcpy3D_v2(const Copy3D *copy) { return copy3D(RUBIA_CALL(copy), copy, nullptr, false); }
 Result cuMemcpy3DAsync_v2(const Copy3D *copy, Stream *stream) {
-  return copy3D(__func__, copy, stream, true);
+  return copy3D(RUBIA_CALL(copy, stream), copy, stream, true);
 }
 
 Result cuMemsetD8_v2(void *to, unsigned char value, size_t count) {
-  return fill(__func__, to, 0, value, 1, count, 1, nullptr, false);
+  return fill(RUBIA_CALL(to, value, count), to, 0, value, 1, count, 1, nullptr, false);
 }
 Result cuMemsetD16_v2(void *to, unsigned short value, size_t count) {
-  return fill(__func__, to, 0, value, 2, count, 1, nullptr, false);
+  return fill(RUBIA_CALL(to, value, count), to, 0, value, 2, count, 1, nullptr, false);
 }
 Result cuMemsetD32_v2(void *to, unsigned value, size_t count) {
-  return fill(__func__, to, 0, value, 4, count, 1, nullptr, false);
+  return fill(RUBIA_CALL(to, value, count), to, 0, value, 4, count, 1, nullptr, false);
 }
 Result cuMemsetD8Async(void *to, unsigned char value, size_t count, Stream *stream) {
-  return fill(__func__, to, 0, value, 1, count, 1, stream, true);
+  return fill(RUBIA_CALL(to, value, count, stream), to, 0, value, 1, count, 1, stream, true);
 }
 Result cuMemsetD16Async(void *to, unsigned short value, size_t count, Stream *stream) {
-  return fill(__func__, to, 0, value, 2, count, 1, stream, true);
+  return fill(RUBIA_CALL(to, value, count, stream), to, 0, value, 2, count, 1, stream, true);
 }
 Result cuMemsetD32Async(void *to, unsigned value, size_t count, Stream *stream) {
-  return fill(__func__, to, 0, value, 4, count, 1, stream, true);
+  return fill(RUBIA_CALL(to, value, count, stream), to, 0, value, 4, count, 1, stream, true);
 }
 Result cuMemsetD2D8_v2(void *to, size_t pitch, unsigned char value, size_t width, size_t height) {
-  return fill(__func__, to, pitch, value, 1, width, height, nullptr, false);
+  return fill(RUBIA_CALL(to, pitch, value, width, height), to, pitch, value, 1, width, height,
+              nullptr, false);
 }
 Result cuMemsetD2D16_v2(void *to, size_t pitch, unsigned short value, size_t width, size_t height) {
-  return fill(__func__, to, pitch, value, 2, width, height, nullptr, false);
+  return fill(RUBIA_CALL(to, pitch, value, width, height), to, pitch, value, 2, width, height,
+              nullptr, false);
 }
 Result cuMemsetD2D32_v2(void *to, size_t pitch, unsigned value, size_t width, size_t height) {
-  return fill(__func__, to, pitch, value, 4, width, height, nullptr, false);
+  return fill(RUBIA_CALL(to, pitch, value, width, height), to, pitch, value, 4, width, height,
+              nullptr, false);
 }
 Result cuMemsetD2D8Async(void *to, size_t pitch, unsigned char value, size_t width, size_t height,
                          Stream *stream) {
-  return fill(__func__, to, pitch, value, 1, width, height, stream, true);
+  return fill(RUBIA_CALL(to, pitch, value, width, height, stream), to, pitch, value, 1, width,
+              height, stream, true);
 }
 Result cuMemsetD2D16Async(void *to, size_t pitch, unsigned short value, size_t width, size_t height,
                           Stream *stream) {
-  return fill(__func__, to, pitch, value, 2, width, height, stream, true);
+  return fill(RUBIA_CALL(to, pitch, value, width, height, stream), to, pitch, value, 2, width,
+              height, stream, true);
 }
 Result cuMemsetD2D32Async(void *to, size_t pitch, unsigned value, size_t width, size_t height,
                           Stream *stream) {
-  return fill(__func__, to, pitch, value, 4, width, height, stream, true);
+  return fill(RUBIA_CALL(to, pitch, value, width, height, stream), to, pitch, value, 4, width,
+              height, stream, true);
 }
 
 // The contexts lie where other copies have what is reserved. A null one is the current one.
@@ -489,21 +504,23 @@ static Result checkPeers(const Copy3D *copy) {
   };
   return copy && (isWrong(copy->from) || isWrong(copy->to)) ? kInvalidContext : kSuccess;
 }
-static Result copyPeers(const char *name, const Copy3D *copy, Stream *stream, bool async) {
-  return callIn(name, [&](Context &) {
+static Result copyPeers(const TracedCall &entry, const Copy3D *copy, Stream *stream, bool async) {
+  return callIn(entry, [&](Context &) {
     Result result = checkPeers(copy);
-    return result ? result : copy3D(name, copy, stream, async, true);
+    return result ? result : copy3D(entry, copy, stream, async, true);
   });
 }
-Result cuMemcpy3DPeer(const Copy3D *copy) { return copyPeers(__func__, copy, nullptr, false); }
+Result cuMemcpy3DPeer(const Copy3D *copy) {
+  return copyPeers(RUBIA_CALL(copy), copy, nullptr, false);
+}
 Result cuMemcpy3DPeerAsync(const Copy3D *copy, Stream *stream) {
-  return copyPeers(__func__, copy, stream, true);
+  return copyPeers(RUBIA_CALL(copy, stream), copy, stream, true);
 }
 Result cuMemcpy3DPeer_ptds(const Copy3D *copy) {
-  return copyPeers(__func__, copy, kPerThreadStream, false);
+  return copyPeers(RUBIA_CALL(copy), copy, kPerThreadStream, false);
 }
 Result cuMemcpy3DPeerAsync_ptsz(const Copy3D *copy, Stream *stream) {
-  return copyPeers(__func__, copy, stream ? stream : kPerThreadStream, true);
+  return copyPeers(RUBIA_CALL(copy, stream), copy, stream ? stream : kPerThreadStream, true);
 }
 
 } // extern "C"

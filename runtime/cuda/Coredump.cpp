@@ -154,8 +154,9 @@ std::string fileName(std::string name) {
   return made;
 }
 
-Result ofContext(const char *name, int setting, llvm::function_ref<Result(Settings &)> body) {
-  return callIn(name, [&](Context &context) -> Result {
+Result ofContext(const TracedCall &entry, int setting,
+                 llvm::function_ref<Result(Settings &)> body) {
+  return callIn(entry, [&](Context &context) -> Result {
     if (isOfAllOnly(setting))
       return kInvalidValue;
     std::lock_guard<std::mutex> lock(store().mutex);
@@ -208,14 +209,14 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuCoredumpGetAttribute(int setting, void *value, size_t *size) {
-  return ofContext(__func__, setting,
+  return ofContext(RUBIA_CALL(setting, value, size), setting,
                    [&](auto &settings) { return get(settings, setting, value, size); });
 }
 Result cuCoredumpGetAttributeGlobal(int setting, void *value, size_t *size) {
   return ofAll([&](auto &settings) { return get(settings, setting, value, size); });
 }
 Result cuCoredumpSetAttribute(int setting, void *value, size_t *size) {
-  return ofContext(__func__, setting,
+  return ofContext(RUBIA_CALL(setting, value, size), setting,
                    [&](auto &settings) { return set(settings, setting, value, size); });
 }
 Result cuCoredumpSetAttributeGlobal(int setting, void *value, size_t *size) {

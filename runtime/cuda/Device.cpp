@@ -209,19 +209,19 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuDeviceGetCount(int *count) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(count), [&] {
     return count ? (*count = int(theDriver.load()->devices.size()), kSuccess) : kInvalidValue;
   });
 }
 
 Result cuDeviceGet(int *device, int ordinal) {
-  return callFor(__func__, ordinal, [&](Device &found) {
+  return callFor(RUBIA_CALL(device, ordinal), ordinal, [&](Device &found) {
     return device ? (*device = found.ordinal, kSuccess) : kInvalidValue;
   });
 }
 
 Result cuDeviceGetName(char *name, int length, int device) {
-  return callFor(__func__, device, [&](Device &found) {
+  return callFor(RUBIA_CALL(name, length, device), device, [&](Device &found) {
     if (!name || length <= 0)
       return kInvalidValue;
     const size_t copied = std::min(found.name.size(), size_t(length) - 1);
@@ -232,12 +232,12 @@ Result cuDeviceGetName(char *name, int length, int device) {
 }
 
 Result cuDeviceTotalMem_v2(size_t *bytes, int device) {
-  return callFor(__func__, device, [&](Device &found) {
+  return callFor(RUBIA_CALL(bytes, device), device, [&](Device &found) {
     return bytes ? (*bytes = found.totalMemory, kSuccess) : kInvalidValue;
   });
 }
 Result cuDeviceTotalMem(unsigned *bytes, int device) {
-  return callFor(__func__, device, [&](Device &found) {
+  return callFor(RUBIA_CALL(bytes, device), device, [&](Device &found) {
     if (!bytes)
       return kInvalidValue;
     *bytes = std::min<size_t>(found.totalMemory, UINT32_MAX);
@@ -247,7 +247,7 @@ Result cuDeviceTotalMem(unsigned *bytes, int device) {
 
 Result cuDeviceGetAttribute(int *value, int attribute, int device) {
   const void *caller = __builtin_return_address(0);
-  return callFor(__func__, device, [&](Device &found) {
+  return callFor(RUBIA_CALL(value, attribute, device), device, [&](Device &found) {
     if (!value || attribute < 1 || attribute > kLastDeviceAttribute)
       return kInvalidValue;
     *value = found.attribute(attribute, dependsOnCapability(attribute) ? capabilityFor(caller) : 0);
@@ -257,7 +257,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device) {
 
 Result cuDeviceComputeCapability(int *major, int *minor, int device) {
   const void *caller = __builtin_return_address(0);
-  return callFor(__func__, device, [&](Device &) {
+  return callFor(RUBIA_CALL(major, minor, device), device, [&](Device &) {
     if (!major || !minor)
       return kInvalidValue;
     unsigned capability = capabilityFor(caller);
@@ -268,7 +268,7 @@ Result cuDeviceComputeCapability(int *major, int *minor, int device) {
 }
 
 Result cuDeviceGetProperties(DeviceProperties *properties, int device) {
-  return callFor(__func__, device, [&](Device &found) {
+  return callFor(RUBIA_CALL(properties, device), device, [&](Device &found) {
     if (!properties)
       return kInvalidValue;
     auto get = [&](int attribute) { return found.attribute(attribute, 0); };
@@ -287,7 +287,7 @@ Result cuDeviceGetProperties(DeviceProperties *properties, int device) {
 }
 
 Result cuDeviceGetUuid(Uuid *uuid, int device) {
-  return callFor(__func__, device, [&](Device &found) {
+  return callFor(RUBIA_CALL(uuid, device), device, [&](Device &found) {
     if (!uuid)
       return kInvalidValue;
     llvm::copy(found.uuid, uuid->bytes);
@@ -297,7 +297,7 @@ Result cuDeviceGetUuid(Uuid *uuid, int device) {
 Result cuDeviceGetUuid_v2(Uuid *uuid, int device) { return cuDeviceGetUuid(uuid, device); }
 
 Result cuDeviceGetPCIBusId(char *text, int length, int device) {
-  return callFor(__func__, device, [&](Device &found) {
+  return callFor(RUBIA_CALL(text, length, device), device, [&](Device &found) {
     constexpr int kBytes = sizeof("0000:00:00.0"); // shorter ones would get a part of it
     if (!text || length < kBytes)
       return kInvalidValue;
@@ -308,7 +308,7 @@ Result cuDeviceGetPCIBusId(char *text, int length, int device) {
 
 // "[domain:]bus:device[.function]" in hexadecimal.
 Result cuDeviceGetByPCIBusId(int *device, const char *text) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(device, text), [&] {
     if (!device || !text)
       return kInvalidValue;
     SmallVector<StringRef, 4> parts;
@@ -328,7 +328,7 @@ Result cuDeviceGetByPCIBusId(int *device, const char *text) {
 }
 
 Result cuDeviceGetExecAffinitySupport(int *value, int, int device) {
-  return callFor(__func__, device,
+  return callFor(RUBIA_CALL(value, device), device,
                  [&](Device &) { return value ? (*value = 0, kSuccess) : kInvalidValue; });
 }
 
@@ -339,7 +339,7 @@ struct cuda::Notification {
 static HandleTable<Notification> &notifications = HandleTable<Notification>::leaked();
 Result cuDeviceRegisterAsyncNotification(int device, void (*callback)(void *, void *, void *),
                                          void *, Notification **handle) {
-  return callFor(__func__, device, [&](Device &) {
+  return callFor(RUBIA_CALL(device, callback, handle), device, [&](Device &) {
     if (!callback || !handle)
       return kInvalidValue;
     *handle = new Notification{device};
@@ -348,7 +348,7 @@ Result cuDeviceRegisterAsyncNotification(int device, void (*callback)(void *, vo
   });
 }
 Result cuDeviceUnregisterAsyncNotification(int device, Notification *handle) {
-  return callFor(__func__, device, [&](Device &) {
+  return callFor(RUBIA_CALL(device, handle), device, [&](Device &) {
     if (!notifications.contains(handle) || handle->device != device ||
         !notifications.remove(handle))
       return kInvalidValue;

@@ -30,15 +30,18 @@ Result fail(Result result, const Twine &reason, LogLevel level) {
   return result;
 }
 
-void traceCall(const char *name, Result result) {
+void traceCall(const TracedCall &entry, Result result) {
   const char *text = nameOf(result);
   if (result == kNotSupported)
-    summary::callUnsupported(name);
+    summary::callUnsupported(entry.name);
   if (result && result != kNotReady)
-    remember(Twine(name) + ": " + (text ? text : "?"));
+    remember(Twine(entry.name) + ": " + (text ? text : "?"));
   // "Not ready" is the answer that a poll waits for.
-  log(result && result != kNotReady ? LogLevel::Info : LogLevel::Debug,
-      Twine(name) + ": " + (text ? text : "?"));
+  const LogLevel level = result && result != kNotReady ? LogLevel::Info : LogLevel::Debug;
+  if (logs(LogLevel::Debug))
+    log(level, entry.describe(text ? text : "?", !result));
+  else
+    log(level, Twine(entry.name) + ": " + (text ? text : "?"));
 }
 
 void logOnce(LogLevel level, const Twine &what) {
@@ -155,7 +158,7 @@ extern "C" {
 Result cuInit(unsigned flags) {
   const TimelineSpan span("api", __func__);
   Result result = flags ? kInvalidValue : initialize();
-  traceCall(__func__, result);
+  traceCall(RUBIA_CALL(flags), result);
   return result;
 }
 
@@ -177,10 +180,10 @@ Result cuModuleGetLoadingMode(int *mode) {
 
 // There is nothing that a profiler of CUDA could see.
 Result cuProfilerStart() {
-  return callIn(__func__, [](Context &) { return kSuccess; });
+  return callIn(RUBIA_CALL(), [](Context &) { return kSuccess; });
 }
 Result cuProfilerStop() {
-  return callIn(__func__, [](Context &) { return kSuccess; });
+  return callIn(RUBIA_CALL(), [](Context &) { return kSuccess; });
 }
 
 } // extern "C"

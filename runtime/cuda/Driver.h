@@ -8,6 +8,7 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/base/Timeline.h"
+#include "runtime/base/TracedCall.h"
 #include "runtime/cuda/Gates.h"
 #include "runtime/cuda/PendingLaunches.h"
 #include "runtime/cuda/Types.h"
@@ -174,22 +175,22 @@ void logOnce(LogLevel level, const llvm::Twine &what);
 Result fail(Result result, const llvm::Twine &reason, LogLevel level = LogLevel::Error);
 /// For programs that read the log (cuLogsDumpToMemory).
 void remember(const llvm::Twine &reason);
-void traceCall(const char *name, Result result);
+void traceCall(const TracedCall &entry, Result result);
 
 /// The frame of an entry point that functions of a stream may call.
-template <class Body> Result callAnywhere(const char *name, Body body) {
-  const TimelineSpan span("api", name);
+template <class Body> Result callAnywhere(const TracedCall &entry, Body body) {
+  const TimelineSpan span("api", entry.name);
   Result result = state();
   if (!result)
     result = body();
   if (result || logs(LogLevel::Debug))
-    traceCall(name, result);
+    traceCall(entry, result);
   return result;
 }
 
 /// The frame of an entry point that needs no context.
-template <class Body> Result call(const char *name, Body body) {
-  return callAnywhere(name, [&]() -> Result {
+template <class Body> Result call(const TracedCall &entry, Body body) {
+  return callAnywhere(entry, [&]() -> Result {
     if (thread().isInHostFunction)
       return kNotPermitted;
     return body();
@@ -197,16 +198,16 @@ template <class Body> Result call(const char *name, Body body) {
 }
 
 /// As call(), with a device of the program's numbering; kInvalidDevice if there is none.
-template <class Body> Result callFor(const char *name, int ordinal, Body body) {
-  return call(name, [&]() -> Result {
+template <class Body> Result callFor(const TracedCall &entry, int ordinal, Body body) {
+  return call(entry, [&]() -> Result {
     Device *device = deviceAt(ordinal);
     return device ? body(*device) : kInvalidDevice;
   });
 }
 
 /// The frame of an entry point that works in the current context.
-template <class Body> Result callIn(const char *name, Body body) {
-  return call(name, [&]() -> Result {
+template <class Body> Result callIn(const TracedCall &entry, Body body) {
+  return call(entry, [&]() -> Result {
     Context *context = currentContext();
     if (!context)
       return kInvalidContext;
@@ -218,8 +219,9 @@ template <class Body> Result callIn(const char *name, Body body) {
 
 /// As callIn(); of a thread that has no current context in that of what the call names. It is
 /// looked up by contextOf(), which gives null for what is not live and for a default stream.
-template <class Handle, class Body> Result callOn(const char *name, Handle handle, Body body) {
-  return call(name, [&]() -> Result {
+template <class Handle, class Body>
+Result callOn(const TracedCall &entry, Handle handle, Body body) {
+  return call(entry, [&]() -> Result {
     Context *context = currentContext();
     if (!context)
       context = contextOf(handle);
@@ -233,16 +235,16 @@ template <class Handle, class Body> Result callOn(const char *name, Handle handl
 
 /// The frame of an entry point that gives something back (unload, destroy, free): quietly done once
 /// the process is ending, when HIP may be gone already.
-template <class Body> Result callToRelease(const char *name, Body body) {
+template <class Body> Result callToRelease(const TracedCall &entry, Body body) {
   if (isExiting())
     return kSuccess;
-  return callIn(name, body);
+  return callIn(entry, body);
 }
 template <class Handle, class Body>
-Result callToRelease(const char *name, Handle handle, Body body) {
+Result callToRelease(const TracedCall &entry, Handle handle, Body body) {
   if (isExiting())
     return kSuccess;
-  return callOn(name, handle, body);
+  return callOn(entry, handle, body);
 }
 
 } // namespace rubia::runtime::cuda

@@ -34,8 +34,8 @@ Settings &settingsOf(Function *function) {
 }
 
 // Runs `body` with what is set of a function.
-template <class Body> Result change(const char *name, Function *function, Body body) {
-  return callIn(name, [&](Context &) -> Result {
+template <class Body> Result change(const TracedCall &entry, Function *function, Body body) {
+  return callIn(entry, [&](Context &) -> Result {
     if (!isLive(function))
       return kInvalidHandle;
     std::lock_guard<std::mutex> lock(mutex);
@@ -43,9 +43,9 @@ template <class Body> Result change(const char *name, Function *function, Body b
   });
 }
 
-Result setParameter(const char *name, Function *function, int offset, const void *value,
+Result setParameter(const TracedCall &entry, Function *function, int offset, const void *value,
                     unsigned bytes) {
-  return change(name, function, [&](Settings &set) {
+  return change(entry, function, [&](Settings &set) {
     if (!value || offset < 0 || unsigned(offset) > kMaxParameterBytes ||
         bytes > kMaxParameterBytes - unsigned(offset))
       return kInvalidValue;
@@ -54,8 +54,8 @@ Result setParameter(const char *name, Function *function, int offset, const void
   });
 }
 
-Result launch(const char *name, Function *function, int width, int height, Stream *stream) {
-  return callIn(name, [&](Context &context) -> Result {
+Result launch(const TracedCall &entry, Function *function, int width, int height, Stream *stream) {
+  return callIn(entry, [&](Context &context) -> Result {
     if (!isLive(function))
       return kInvalidHandle;
     if (width < 1 || height < 1)
@@ -89,7 +89,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuFuncSetBlockShape(Function *function, int x, int y, int z) {
-  return change(__func__, function, [&](Settings &set) {
+  return change(RUBIA_CALL(function, x, y, z), function, [&](Settings &set) {
     if (x < 1 || y < 1 || z < 1 || x > 1024 || y > 1024 || z > 64 ||
         uint64_t(x) * uint64_t(y) * uint64_t(z) > 1024)
       return kInvalidValue;
@@ -100,7 +100,7 @@ Result cuFuncSetBlockShape(Function *function, int x, int y, int z) {
   });
 }
 Result cuFuncSetSharedSize(Function *function, unsigned bytes) {
-  return change(__func__, function, [&](Settings &set) {
+  return change(RUBIA_CALL(function, bytes), function, [&](Settings &set) {
     if (bytes > unsigned(Device::maxSharedPerBlock()))
       return kInvalidValue;
     set.sharedBytes = bytes;
@@ -108,7 +108,7 @@ Result cuFuncSetSharedSize(Function *function, unsigned bytes) {
   });
 }
 Result cuParamSetSize(Function *function, unsigned bytes) {
-  return change(__func__, function, [&](Settings &set) {
+  return change(RUBIA_CALL(function, bytes), function, [&](Settings &set) {
     if (bytes > kMaxParameterBytes)
       return kInvalidValue;
     set.parameterBytes = bytes;
@@ -116,21 +116,23 @@ Result cuParamSetSize(Function *function, unsigned bytes) {
   });
 }
 Result cuParamSeti(Function *function, int offset, unsigned value) {
-  return setParameter(__func__, function, offset, &value, sizeof(value));
+  return setParameter(RUBIA_CALL(function, offset, value), function, offset, &value, sizeof(value));
 }
 Result cuParamSetf(Function *function, int offset, float value) {
-  return setParameter(__func__, function, offset, &value, sizeof(value));
+  return setParameter(RUBIA_CALL(function, offset, value), function, offset, &value, sizeof(value));
 }
 Result cuParamSetv(Function *function, int offset, void *value, unsigned bytes) {
-  return setParameter(__func__, function, offset, value, bytes);
+  return setParameter(RUBIA_CALL(function, offset, value, bytes), function, offset, value, bytes);
 }
 
-Result cuLaunch(Function *function) { return launch(__func__, function, 1, 1, nullptr); }
+Result cuLaunch(Function *function) {
+  return launch(RUBIA_CALL(function), function, 1, 1, nullptr);
+}
 Result cuLaunchGrid(Function *function, int width, int height) {
-  return launch(__func__, function, width, height, nullptr);
+  return launch(RUBIA_CALL(function, width, height), function, width, height, nullptr);
 }
 Result cuLaunchGridAsync(Function *function, int width, int height, Stream *stream) {
-  return launch(__func__, function, width, height, stream);
+  return launch(RUBIA_CALL(function, width, height, stream), function, width, height, stream);
 }
 
 } // extern "C"

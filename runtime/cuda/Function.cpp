@@ -136,14 +136,14 @@ static Result parameterInfo(Function *function, size_t index, size_t *offset, si
 }
 
 template <class Body>
-static Result callOnFunction(const char *name, Function *function, Body body) {
-  return callOn(name, function,
+static Result callOnFunction(const TracedCall &entry, Function *function, Body body) {
+  return callOn(entry, function,
                 [&](Context &current) { return inContextOf(function, current, body); });
 }
 
 // The context that kernel attributes are answered in: the current one if it is on that device.
-template <class Body> static Result callOn(const char *name, int ordinal, Body body) {
-  return call(name, [&]() -> Result {
+template <class Body> static Result callOn(const TracedCall &entry, int ordinal, Body body) {
+  return call(entry, [&]() -> Result {
     Device *device = deviceAt(ordinal);
     if (!device)
       return kInvalidDevice;
@@ -164,26 +164,26 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuFuncGetAttribute(int *value, int attribute, Function *function) {
-  return callOnFunction(__func__, function, [&](Context &context) {
+  return callOnFunction(RUBIA_CALL(value, attribute, function), function, [&](Context &context) {
     return isLive(function) ? getAttribute(context, *function, attribute, value) : kInvalidHandle;
   });
 }
 
 Result cuKernelGetAttribute(int *value, int attribute, Function *kernel, int device) {
-  return callOn(__func__, device, [&](Context &context) {
+  return callOn(RUBIA_CALL(value, attribute, kernel, device), device, [&](Context &context) {
     return isLive(kernel) ? getAttribute(context, *kernel, attribute, value) : kInvalidHandle;
   });
 }
 
 Result cuFuncSetAttribute(Function *function, int attribute, int value) {
-  return callOnFunction(__func__, function, [&](Context &context) {
+  return callOnFunction(RUBIA_CALL(function, attribute, value), function, [&](Context &context) {
     return isLive(function) ? setAttribute(context.device, *function, attribute, value)
                             : kInvalidHandle;
   });
 }
 
 Result cuKernelSetAttribute(int attribute, int value, Function *kernel, int device) {
-  return callOn(__func__, device, [&](Context &context) {
+  return callOn(RUBIA_CALL(attribute, value, kernel, device), device, [&](Context &context) {
     return isLive(kernel) ? setAttribute(context.device, *kernel, attribute, value)
                           : kInvalidHandle;
   });
@@ -191,24 +191,24 @@ Result cuKernelSetAttribute(int attribute, int value, Function *kernel, int devi
 
 // Hints about caches and banks that AMD's hardware has no use for.
 Result cuFuncSetCacheConfig(Function *function, int config) {
-  return callOn(__func__, function, [&](Context &) {
+  return callOn(RUBIA_CALL(function, config), function, [&](Context &) {
     return !isLive(function) ? kInvalidHandle : config < 0 || config > 3 ? kInvalidValue : kSuccess;
   });
 }
 Result cuKernelSetCacheConfig(Function *kernel, int config, int device) {
-  return callOn(__func__, device, [&](Context &) {
+  return callOn(RUBIA_CALL(kernel, config, device), device, [&](Context &) {
     return !isLive(kernel) ? kInvalidHandle : config < 0 || config > 3 ? kInvalidValue : kSuccess;
   });
 }
 Result cuFuncSetSharedMemConfig(Function *function, int config) {
-  return callOn(__func__, function, [&](Context &) {
+  return callOn(RUBIA_CALL(function, config), function, [&](Context &) {
     return !isLive(function) ? kInvalidHandle : config < 0 || config > 2 ? kInvalidValue : kSuccess;
   });
 }
 
 // One handle serves as both: a kernel is bound to the context that it is launched in.
 Result cuKernelGetFunction(Function **function, Function *kernel) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(function, kernel), [&](Context &context) {
     if (!function)
       return kInvalidValue;
     Bound bound = bind(context, kernel);
@@ -218,7 +218,7 @@ Result cuKernelGetFunction(Function **function, Function *kernel) {
 }
 
 Result cuKernelGetLibrary(Library **library, Function *kernel) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(library, kernel), [&] {
     if (!isLive(kernel) || !kernel->library)
       return kInvalidHandle;
     return library ? (*library = kernel->library, kSuccess) : kInvalidValue;
@@ -226,7 +226,7 @@ Result cuKernelGetLibrary(Library **library, Function *kernel) {
 }
 
 Result cuFuncGetModule(Module **module, Function *function) {
-  return callOnFunction(__func__, function, [&](Context &context) {
+  return callOnFunction(RUBIA_CALL(module, function), function, [&](Context &context) {
     if (!module)
       return kInvalidValue;
     Bound bound = bind(context, function);
@@ -236,7 +236,7 @@ Result cuFuncGetModule(Module **module, Function *function) {
 }
 
 Result cuFuncGetName(const char **name, Function *function) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(name, function), [&] {
     if (!isLive(function))
       return kInvalidHandle;
     return name ? (*name = function->kernel.name.c_str(), kSuccess) : kInvalidValue;
@@ -245,16 +245,18 @@ Result cuFuncGetName(const char **name, Function *function) {
 Result cuKernelGetName(const char **name, Function *kernel) { return cuFuncGetName(name, kernel); }
 
 Result cuFuncGetParamInfo(Function *function, size_t index, size_t *offset, size_t *size) {
-  return call(__func__, [&] { return parameterInfo(function, index, offset, size); });
+  return call(RUBIA_CALL(function, index, offset, size),
+              [&] { return parameterInfo(function, index, offset, size); });
 }
 Result cuKernelGetParamInfo(Function *kernel, size_t index, size_t *offset, size_t *size) {
-  return call(__func__, [&] { return parameterInfo(kernel, index, offset, size); });
+  return call(RUBIA_CALL(kernel, index, offset, size),
+              [&] { return parameterInfo(kernel, index, offset, size); });
 }
 
 // Loading is lazy: 0 is CU_FUNCTION_LOADING_STATE_UNLOADED, 1 loaded.
 // A function that a program has is loaded, as CUDA sees it; it is compiled when it is needed.
 Result cuFuncIsLoaded(int *state, Function *function) {
-  return callOn(__func__, function, [&](Context &) {
+  return callOn(RUBIA_CALL(state, function), function, [&](Context &) {
     if (!state)
       return kInvalidValue;
     if (!isLive(function))
@@ -265,7 +267,7 @@ Result cuFuncIsLoaded(int *state, Function *function) {
 }
 
 Result cuFuncLoad(Function *function) {
-  return callOnFunction(__func__, function, [&](Context &context) {
+  return callOnFunction(RUBIA_CALL(function), function, [&](Context &context) {
     Bound bound = bind(context, function);
     if (bound.error)
       return bound.error;

@@ -238,34 +238,40 @@ extern "C" {
 Result cuLaunchKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ,
                       unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
                       Stream *stream, void **values, void **extra) {
-  return callOn(__func__, stream, [&](Context &context) {
-    return launch(context, function,
-                  shapeOf({gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes), stream,
-                  values, extra, false);
-  });
+  return callOn(RUBIA_CALL(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes,
+                           stream, values, extra),
+                stream, [&](Context &context) {
+                  return launch(
+                      context, function,
+                      shapeOf({gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes), stream,
+                      values, extra, false);
+                });
 }
 
 Result cuLaunchCooperativeKernel(Function *function, unsigned gridX, unsigned gridY, unsigned gridZ,
                                  unsigned blockX, unsigned blockY, unsigned blockZ,
                                  unsigned sharedBytes, Stream *stream, void **values) {
-  return callOn(__func__, stream, [&](Context &context) {
-    return launch(context, function,
-                  shapeOf({gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes), stream,
-                  values, nullptr, true);
-  });
+  return callOn(RUBIA_CALL(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes,
+                           stream, values),
+                stream, [&](Context &context) {
+                  return launch(
+                      context, function,
+                      shapeOf({gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes), stream,
+                      values, nullptr, true);
+                });
 }
 
 Result cuLaunchKernelEx(const LaunchConfig *config, Function *function, void **values,
                         void **extra) {
-  return callOn(__func__, config ? config->stream : nullptr, [&](Context &context) {
-    return launchEx(context, config, function, values, extra);
-  });
+  return callOn(
+      RUBIA_CALL(config, function, values, extra), config ? config->stream : nullptr,
+      [&](Context &context) { return launchEx(context, config, function, values, extra); });
 }
 
 // Each launch is cooperative on its own device: no barrier spans several.
 Result cuLaunchCooperativeKernelMultiDevice(CooperativeLaunch *launches, unsigned count,
                                             unsigned flags) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(launches, count, flags), [&](Context &context) -> Result {
     if (!launches || !count || flags > 3) // NO_PRE_LAUNCH_SYNC, NO_POST_LAUNCH_SYNC
       return kInvalidValue;
     if (count > 1) {

@@ -231,9 +231,9 @@ static Result complete(LinkState &state, void **image, size_t *size) {
   return kSuccess;
 }
 
-static Result create(const char *name, unsigned count, int *options, void **values, LinkState **out,
-                     const void *caller) {
-  return callIn(name, [&](Context &) {
+static Result create(const TracedCall &entry, unsigned count, int *options, void **values,
+                     LinkState **out, const void *caller) {
+  return callIn(entry, [&](Context &) {
     if (!out || !JitOptions{count, options, values}.areValid())
       return kInvalidValue;
     auto state = std::make_shared<LinkState>(count, options, values, capabilityFor(caller));
@@ -252,15 +252,17 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuLinkCreate_v2(unsigned count, int *options, void **values, LinkState **out) {
-  return create(__func__, count, options, values, out, __builtin_return_address(0));
+  return create(RUBIA_CALL(count, options, values, out), count, options, values, out,
+                __builtin_return_address(0));
 }
 Result cuLinkCreate(unsigned count, int *options, void **values, LinkState **out) {
-  return create(__func__, count, options, values, out, __builtin_return_address(0));
+  return create(RUBIA_CALL(count, options, values, out), count, options, values, out,
+                __builtin_return_address(0));
 }
 
 Result cuLinkAddData_v2(LinkState *state, int type, void *data, size_t size, const char *name,
                         unsigned count, int *options, void **values) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(state, type, data, size, name, count, options, values), [&](Context &) {
     return withState(state, [&](LinkState &state) {
       if (!data || !size || !JitOptions{count, options, values}.areValid())
         return kInvalidValue;
@@ -278,7 +280,7 @@ Result cuLinkAddData(LinkState *state, int type, void *data, size_t size, const 
 
 Result cuLinkAddFile_v2(LinkState *state, int type, const char *path, unsigned count, int *options,
                         void **values) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(state, type, path, count, options, values), [&](Context &) {
     return withState(state, [&](LinkState &state) {
       if (!path || !JitOptions{count, options, values}.areValid())
         return kInvalidValue;
@@ -301,7 +303,7 @@ Result cuLinkAddFile(LinkState *state, int type, const char *path, unsigned coun
 
 // The image lives as long as the state.
 Result cuLinkComplete(LinkState *state, void **image, size_t *size) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(state, image, size), [&](Context &) {
     return withState(state, [&](LinkState &state) {
       if (state.isComplete)
         return kInvalidHandle;
@@ -311,7 +313,7 @@ Result cuLinkComplete(LinkState *state, void **image, size_t *size) {
 }
 
 Result cuLinkDestroy(LinkState *state) {
-  return callToRelease(__func__, [&](Context &) {
+  return callToRelease(RUBIA_CALL(state), [&](Context &) {
     std::lock_guard<std::mutex> lock(statesMutex);
     return states.erase(state) ? kSuccess : kInvalidHandle;
   });

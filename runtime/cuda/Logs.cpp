@@ -64,7 +64,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuLogsCurrent(unsigned *iterator, unsigned) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(iterator), [&] {
     if (!iterator)
       return kInvalidValue;
     std::lock_guard<std::mutex> lock(mutex);
@@ -74,7 +74,7 @@ Result cuLogsCurrent(unsigned *iterator, unsigned) {
 }
 
 Result cuLogsRegisterCallback(LogCallback callback, void *data, LogRegistration **handle) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(callback, data, handle), [&] {
     if (!callback)
       return kInvalidValue;
     std::lock_guard<std::mutex> lock(mutex);
@@ -86,7 +86,7 @@ Result cuLogsRegisterCallback(LogCallback callback, void *data, LogRegistration 
   });
 }
 Result cuLogsUnregisterCallback(LogRegistration *handle) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(handle), [&] {
     std::lock_guard<std::mutex> lock(mutex);
     if (!registrations.erase(handle))
       return kInvalidValue;
@@ -98,7 +98,7 @@ Result cuLogsUnregisterCallback(LogRegistration *handle) {
 // Writes whole lines, the latest that there is room for, and that others are missing; the iterator
 // goes on to the end.
 Result cuLogsDumpToMemory(unsigned *iterator, char *buffer, size_t *size, unsigned) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(iterator, buffer, size), [&] {
     if (!buffer || !size)
       return kInvalidValue;
     std::lock_guard<std::mutex> lock(mutex);
@@ -118,7 +118,7 @@ Result cuLogsDumpToMemory(unsigned *iterator, char *buffer, size_t *size, unsign
   });
 }
 Result cuLogsDumpToFile(unsigned *iterator, const char *path, unsigned) {
-  return call(__func__, [&]() -> Result {
+  return call(RUBIA_CALL(iterator, path), [&]() -> Result {
     if (!path)
       return kInvalidValue;
     std::lock_guard<std::mutex> lock(mutex);

@@ -102,18 +102,18 @@ Result checkCopied(Context &context, const Copy3D &copy, bool isBetweenContexts 
 
 /// Copies whose kind is one of HipMemcpyKind. Synchronous ones have finished when they return.
 /// `isChecked`: that the memory may be accessed.
-Result copySync(const char *name, void *to, const void *from, size_t bytes, int kind,
+Result copySync(const TracedCall &entry, void *to, const void *from, size_t bytes, int kind,
                 Stream *stream, bool isChecked = false);
-Result copyAsync(const char *name, void *to, const void *from, size_t bytes, int kind,
+Result copyAsync(const TracedCall &entry, void *to, const void *from, size_t bytes, int kind,
                  Stream *stream, bool isChecked = false);
-Result copy2D(const char *name, const Copy2D *copy, Stream *stream, bool async);
+Result copy2D(const TracedCall &entry, const Copy2D *copy, Stream *stream, bool async);
 /// `isBetweenContexts`: the sides name their contexts (CUDA_MEMCPY3D_PEER).
-Result copy3D(const char *name, const Copy3D *copy, Stream *stream, bool async,
+Result copy3D(const TracedCall &entry, const Copy3D *copy, Stream *stream, bool async,
               bool isBetweenContexts = false);
 
 /// Sets `height` rows of `width` elements of `elementBytes` (1, 2 or 4) on the stream. The pitch of
 /// a single row does not matter.
-Result fill(const char *name, void *to, size_t pitch, unsigned value, unsigned elementBytes,
+Result fill(const TracedCall &entry, void *to, size_t pitch, unsigned value, unsigned elementBytes,
             size_t width, size_t height, Stream *stream, bool async);
 
 void destroyStreamsAndEvents(Context &context); // Stream.cpp

@@ -412,33 +412,33 @@ extern "C" {
 
 Result cuModuleLoadData(Module **module, const void *image) {
   const void *caller = __builtin_return_address(0);
-  return callIn(__func__,
+  return callIn(RUBIA_CALL(module, image),
                 [&](Context &context) { return load(context, module, image, caller, {}); });
 }
 
 Result cuModuleLoadDataEx(Module **module, const void *image, unsigned count, int *options,
                           void **values) {
   const void *caller = __builtin_return_address(0);
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(module, image, count, options, values), [&](Context &context) {
     return load(context, module, image, caller, {count, options, values});
   });
 }
 
 Result cuModuleLoadFatBinary(Module **module, const void *image) {
   const void *caller = __builtin_return_address(0);
-  return callIn(__func__,
+  return callIn(RUBIA_CALL(module, image),
                 [&](Context &context) { return load(context, module, image, caller, {}); });
 }
 
 Result cuModuleLoad(Module **module, const char *path) {
   const void *caller = __builtin_return_address(0);
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(module, path), [&](Context &context) {
     return module && path ? load(context, module, readFile(path), caller, {}) : kInvalidValue;
   });
 }
 
 Result cuModuleUnload(Module *module) {
-  return callToRelease(__func__, module, [&](Context &current) {
+  return callToRelease(RUBIA_CALL(module), module, [&](Context &current) {
     if (!modules.contains(module) || module->library)
       return kInvalidHandle;
     finishKernels(*module->context);
@@ -449,7 +449,7 @@ Result cuModuleUnload(Module *module) {
 }
 
 Result cuModuleGetFunction(Function **function, Module *module, const char *name) {
-  return callOn(__func__, module, [&](Context &) {
+  return callOn(RUBIA_CALL(function, module, name), module, [&](Context &) {
     if (!function || !name || !*name)
       return kInvalidValue;
     if (!modules.contains(module))
@@ -460,7 +460,7 @@ Result cuModuleGetFunction(Function **function, Module *module, const char *name
 }
 
 Result cuModuleGetFunctionCount(unsigned *count, Module *module) {
-  return callOn(__func__, module, [&](Context &) {
+  return callOn(RUBIA_CALL(count, module), module, [&](Context &) {
     if (!modules.contains(module))
       return kInvalidHandle;
     return count ? (*count = module->loaded->manifest().kernels.size(), kSuccess) : kInvalidValue;
@@ -468,7 +468,7 @@ Result cuModuleGetFunctionCount(unsigned *count, Module *module) {
 }
 
 Result cuModuleEnumerateFunctions(Function **out, unsigned count, Module *module) {
-  return callOn(__func__, module, [&](Context &) {
+  return callOn(RUBIA_CALL(out, count, module), module, [&](Context &) {
     if (!modules.contains(module))
       return kInvalidHandle;
     const auto &kernels = module->loaded->manifest().kernels;
@@ -479,7 +479,7 @@ Result cuModuleEnumerateFunctions(Function **out, unsigned count, Module *module
 }
 
 Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const char *name) {
-  return callOn(__func__, module, [&](Context &context) {
+  return callOn(RUBIA_CALL(address, bytes, module, name), module, [&](Context &context) {
     if (!name || (!address && !bytes))
       return kInvalidValue;
     if (!modules.contains(module))
@@ -490,7 +490,7 @@ Result cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module, const
 }
 
 Result cuModuleGetTexRef(TextureReference **out, Module *module, const char *name) {
-  return callOn(__func__, module, [&](Context &context) {
+  return callOn(RUBIA_CALL(out, module, name), module, [&](Context &context) {
     if (!out || !name)
       return kInvalidValue;
     if (!modules.contains(module))
@@ -500,7 +500,7 @@ Result cuModuleGetTexRef(TextureReference **out, Module *module, const char *nam
 }
 
 Result cuModuleGetSurfRef(SurfaceReference **out, Module *module, const char *name) {
-  return callOn(__func__, module, [&](Context &context) {
+  return callOn(RUBIA_CALL(out, module, name), module, [&](Context &context) {
     if (!out || !name)
       return kInvalidValue;
     if (!modules.contains(module))
@@ -512,7 +512,7 @@ Result cuModuleGetSurfRef(SurfaceReference **out, Module *module, const char *na
 Result cuLibraryLoadData(Library **library, const void *code, int *jitOptions, void **jitValues,
                          unsigned jitCount, int *, void **, unsigned) {
   const void *caller = __builtin_return_address(0);
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(library, code, jitOptions, jitValues, jitCount), [&] {
     return library && code
                ? loadLibrary(library, readImage(code), caller, {jitCount, jitOptions, jitValues},
                              /*isLazy=*/true)
@@ -523,7 +523,7 @@ Result cuLibraryLoadData(Library **library, const void *code, int *jitOptions, v
 Result cuLibraryLoadFromFile(Library **library, const char *path, int *jitOptions, void **jitValues,
                              unsigned jitCount, int *, void **, unsigned) {
   const void *caller = __builtin_return_address(0);
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(library, path, jitOptions, jitValues, jitCount), [&] {
     return library && path
                ? loadLibrary(library, readFile(path), caller, {jitCount, jitOptions, jitValues},
                              /*isLazy=*/false)
@@ -534,7 +534,7 @@ Result cuLibraryLoadFromFile(Library **library, const char *path, int *jitOption
 Result cuLibraryUnload(Library *library) {
   if (isExiting())
     return kSuccess;
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(library), [&] {
     if (!libraries.remove(library))
       return kInvalidHandle;
     for (auto &entry : library->kernels)
@@ -556,7 +556,7 @@ Result cuLibraryUnload(Library *library) {
 }
 
 Result cuLibraryGetKernel(Function **kernel, Library *library, const char *name) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(kernel, library, name), [&] {
     if (!kernel || !name)
       return kInvalidValue;
     if (!libraries.contains(library))
@@ -569,7 +569,7 @@ Result cuLibraryGetKernel(Function **kernel, Library *library, const char *name)
 }
 
 Result cuLibraryGetKernelCount(unsigned *count, Library *library) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(count, library), [&] {
     if (!libraries.contains(library))
       return kInvalidHandle;
     if (library->error)
@@ -579,7 +579,7 @@ Result cuLibraryGetKernelCount(unsigned *count, Library *library) {
 }
 
 Result cuLibraryEnumerateKernels(Function **out, unsigned count, Library *library) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(out, count, library), [&] {
     if (!libraries.contains(library))
       return kInvalidHandle;
     if (library->error)
@@ -592,7 +592,7 @@ Result cuLibraryEnumerateKernels(Function **out, unsigned count, Library *librar
 }
 
 Result cuLibraryGetModule(Module **module, Library *library) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(module, library), [&](Context &context) {
     if (!module)
       return kInvalidValue;
     if (!libraries.contains(library))
@@ -604,7 +604,7 @@ Result cuLibraryGetModule(Module **module, Library *library) {
 }
 
 Result cuLibraryGetGlobal(void **address, size_t *bytes, Library *library, const char *name) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(address, bytes, library, name), [&](Context &context) {
     if (!name)
       return kInvalidValue;
     if (!libraries.contains(library))
@@ -617,7 +617,7 @@ Result cuLibraryGetGlobal(void **address, size_t *bytes, Library *library, const
 // cudart asks while it starts, before it has made a context current; managed memory is the same in
 // all of them, so device 0's primary context stands in.
 Result cuLibraryGetManaged(void **address, size_t *bytes, Library *library, const char *name) {
-  return call(__func__, [&]() -> Result {
+  return call(RUBIA_CALL(address, bytes, library, name), [&]() -> Result {
     if (!name)
       return kInvalidValue;
     if (!libraries.contains(library))

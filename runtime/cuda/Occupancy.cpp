@@ -111,7 +111,7 @@ extern "C" {
 Result cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, Function *function,
                                                             int threads, size_t sharedBytes,
                                                             unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(blocks, function, threads, sharedBytes, flags), [&](Context &context) {
     if (!blocks || flags > 1)
       return kInvalidValue;
     return blocksPerMultiprocessor(context, function, threads, sharedBytes, blocks);
@@ -126,11 +126,13 @@ Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *functi
 Result cuOccupancyMaxPotentialBlockSizeWithFlags(int *gridSize, int *blockSize, Function *function,
                                                  DynamicShared sharedFor, size_t sharedBytes,
                                                  int limit, unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
-    if (flags > 1)
-      return kInvalidValue;
-    return bestBlockSize(context, gridSize, blockSize, function, sharedFor, sharedBytes, limit);
-  });
+  return callIn(RUBIA_CALL(gridSize, blockSize, function, sharedFor, sharedBytes, limit, flags),
+                [&](Context &context) {
+                  if (flags > 1)
+                    return kInvalidValue;
+                  return bestBlockSize(context, gridSize, blockSize, function, sharedFor,
+                                       sharedBytes, limit);
+                });
 }
 Result cuOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize, Function *function,
                                         DynamicShared sharedFor, size_t sharedBytes, int limit) {
@@ -140,7 +142,7 @@ Result cuOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize, Function 
 
 Result cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, Function *function, int blocks,
                                                int threads) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(bytes, function, blocks, threads), [&](Context &context) {
     if (!bytes || blocks <= 0 || threads <= 0 || threads > 1024)
       return kInvalidValue;
     if (!isLive(function))
@@ -156,7 +158,7 @@ Result cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, Function *function
 
 // There are no clusters but those of one CTA.
 Result cuOccupancyMaxPotentialClusterSize(int *size, Function *function, const LaunchConfig *) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(size, function), [&](Context &) {
     if (!isLive(function))
       return kInvalidHandle;
     return size ? (*size = 1, kSuccess) : kInvalidValue;
@@ -164,7 +166,7 @@ Result cuOccupancyMaxPotentialClusterSize(int *size, Function *function, const L
 }
 
 Result cuOccupancyMaxActiveClusters(int *clusters, Function *function, const LaunchConfig *config) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(clusters, function, config), [&](Context &context) -> Result {
     if (!clusters || !config)
       return kInvalidValue;
     for (unsigned i = 0; i < config->attributeCount; ++i) {

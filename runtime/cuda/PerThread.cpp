@@ -13,98 +13,114 @@ static Stream *mine(Stream *stream) { return stream ? stream : kPerThreadStream;
 extern "C" {
 
 Result cuMemcpyHtoD_v2_ptds(void *to, const void *from, size_t bytes) {
-  return copySync(__func__, to, from, bytes, kHipMemcpyHostToDevice, kPerThreadStream);
+  return copySync(RUBIA_CALL(to, from, bytes), to, from, bytes, kHipMemcpyHostToDevice,
+                  kPerThreadStream);
 }
 Result cuMemcpyDtoH_v2_ptds(void *to, void *from, size_t bytes) {
-  return copySync(__func__, to, from, bytes, kHipMemcpyDeviceToHost, kPerThreadStream);
+  return copySync(RUBIA_CALL(to, from, bytes), to, from, bytes, kHipMemcpyDeviceToHost,
+                  kPerThreadStream);
 }
 Result cuMemcpyDtoD_v2_ptds(void *to, void *from, size_t bytes) {
-  return copySync(__func__, to, from, bytes, kHipMemcpyDeviceToDevice, kPerThreadStream);
+  return copySync(RUBIA_CALL(to, from, bytes), to, from, bytes, kHipMemcpyDeviceToDevice,
+                  kPerThreadStream);
 }
 Result cuMemcpy_ptds(void *to, void *from, size_t bytes) {
-  return copySync(__func__, to, from, bytes, kHipMemcpyDefault, kPerThreadStream);
+  return copySync(RUBIA_CALL(to, from, bytes), to, from, bytes, kHipMemcpyDefault,
+                  kPerThreadStream);
 }
 Result cuMemcpyPeer_ptds(void *to, Context *toContext, void *from, Context *fromContext,
                          size_t bytes) {
   if (!isContext(toContext) || !isContext(fromContext))
     return kInvalidContext;
-  return copySync(__func__, to, from, bytes, kHipMemcpyDefault, kPerThreadStream);
+  return copySync(RUBIA_CALL(to, toContext, from, fromContext, bytes), to, from, bytes,
+                  kHipMemcpyDefault, kPerThreadStream);
 }
 Result cuMemcpy2D_v2_ptds(const Copy2D *copy) {
-  return copy2D(__func__, copy, kPerThreadStream, false);
+  return copy2D(RUBIA_CALL(copy), copy, kPerThreadStream, false);
 }
 Result cuMemcpy2DUnaligned_v2_ptds(const Copy2D *copy) {
-  return copy2D(__func__, copy, kPerThreadStream, false);
+  return copy2D(RUBIA_CALL(copy), copy, kPerThreadStream, false);
 }
 Result cuMemcpy3D_v2_ptds(const Copy3D *copy) {
-  return copy3D(__func__, copy, kPerThreadStream, false);
+  return copy3D(RUBIA_CALL(copy), copy, kPerThreadStream, false);
 }
 
 Result cuMemcpyHtoDAsync_v2_ptsz(void *to, const void *from, size_t bytes, Stream *stream) {
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyHostToDevice, mine(stream));
+  return copyAsync(RUBIA_CALL(to, from, bytes, stream), to, from, bytes, kHipMemcpyHostToDevice,
+                   mine(stream));
 }
 Result cuMemcpyDtoHAsync_v2_ptsz(void *to, void *from, size_t bytes, Stream *stream) {
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyDeviceToHost, mine(stream));
+  return copyAsync(RUBIA_CALL(to, from, bytes, stream), to, from, bytes, kHipMemcpyDeviceToHost,
+                   mine(stream));
 }
 Result cuMemcpyDtoDAsync_v2_ptsz(void *to, void *from, size_t bytes, Stream *stream) {
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyDeviceToDevice, mine(stream));
+  return copyAsync(RUBIA_CALL(to, from, bytes, stream), to, from, bytes, kHipMemcpyDeviceToDevice,
+                   mine(stream));
 }
 Result cuMemcpyAsync_ptsz(void *to, void *from, size_t bytes, Stream *stream) {
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyDefault, mine(stream));
+  return copyAsync(RUBIA_CALL(to, from, bytes, stream), to, from, bytes, kHipMemcpyDefault,
+                   mine(stream));
 }
 Result cuMemcpyPeerAsync_ptsz(void *to, Context *toContext, void *from, Context *fromContext,
                               size_t bytes, Stream *stream) {
   if (!isContext(toContext) || !isContext(fromContext))
     return kInvalidContext;
-  return copyAsync(__func__, to, from, bytes, kHipMemcpyDefault, mine(stream));
+  return copyAsync(RUBIA_CALL(to, toContext, from, fromContext, bytes, stream), to, from, bytes,
+                   kHipMemcpyDefault, mine(stream));
 }
 Result cuMemcpy2DAsync_v2_ptsz(const Copy2D *copy, Stream *stream) {
-  return copy2D(__func__, copy, mine(stream), true);
+  return copy2D(RUBIA_CALL(copy, stream), copy, mine(stream), true);
 }
 Result cuMemcpy3DAsync_v2_ptsz(const Copy3D *copy, Stream *stream) {
-  return copy3D(__func__, copy, mine(stream), true);
+  return copy3D(RUBIA_CALL(copy, stream), copy, mine(stream), true);
 }
 
 Result cuMemsetD8_v2_ptds(void *to, unsigned char value, size_t count) {
-  return fill(__func__, to, 0, value, 1, count, 1, kPerThreadStream, false);
+  return fill(RUBIA_CALL(to, value, count), to, 0, value, 1, count, 1, kPerThreadStream, false);
 }
 Result cuMemsetD16_v2_ptds(void *to, unsigned short value, size_t count) {
-  return fill(__func__, to, 0, value, 2, count, 1, kPerThreadStream, false);
+  return fill(RUBIA_CALL(to, value, count), to, 0, value, 2, count, 1, kPerThreadStream, false);
 }
 Result cuMemsetD32_v2_ptds(void *to, unsigned value, size_t count) {
-  return fill(__func__, to, 0, value, 4, count, 1, kPerThreadStream, false);
+  return fill(RUBIA_CALL(to, value, count), to, 0, value, 4, count, 1, kPerThreadStream, false);
 }
 Result cuMemsetD2D8_v2_ptds(void *to, size_t pitch, unsigned char value, size_t width,
                             size_t height) {
-  return fill(__func__, to, pitch, value, 1, width, height, kPerThreadStream, false);
+  return fill(RUBIA_CALL(to, pitch, value, width, height), to, pitch, value, 1, width, height,
+              kPerThreadStream, false);
 }
 Result cuMemsetD2D16_v2_ptds(void *to, size_t pitch, unsigned short value, size_t width,
                              size_t height) {
-  return fill(__func__, to, pitch, value, 2, width, height, kPerThreadStream, false);
+  return fill(RUBIA_CALL(to, pitch, value, width, height), to, pitch, value, 2, width, height,
+              kPerThreadStream, false);
 }
 Result cuMemsetD2D32_v2_ptds(void *to, size_t pitch, unsigned value, size_t width, size_t height) {
-  return fill(__func__, to, pitch, value, 4, width, height, kPerThreadStream, false);
+  return fill(RUBIA_CALL(to, pitch, value, width, height), to, pitch, value, 4, width, height,
+              kPerThreadStream, false);
 }
 Result cuMemsetD8Async_ptsz(void *to, unsigned char value, size_t count, Stream *stream) {
-  return fill(__func__, to, 0, value, 1, count, 1, mine(stream), true);
+  return fill(RUBIA_CALL(to, value, count, stream), to, 0, value, 1, count, 1, mine(stream), true);
 }
 Result cuMemsetD16Async_ptsz(void *to, unsigned short value, size_t count, Stream *stream) {
-  return fill(__func__, to, 0, value, 2, count, 1, mine(stream), true);
+  return fill(RUBIA_CALL(to, value, count, stream), to, 0, value, 2, count, 1, mine(stream), true);
 }
 Result cuMemsetD32Async_ptsz(void *to, unsigned value, size_t count, Stream *stream) {
-  return fill(__func__, to, 0, value, 4, count, 1, mine(stream), true);
+  return fill(RUBIA_CALL(to, value, count, stream), to, 0, value, 4, count, 1, mine(stream), true);
 }
 Result cuMemsetD2D8Async_ptsz(void *to, size_t pitch, unsigned char value, size_t width,
                               size_t height, Stream *stream) {
-  return fill(__func__, to, pitch, value, 1, width, height, mine(stream), true);
+  return fill(RUBIA_CALL(to, pitch, value, width, height, stream), to, pitch, value, 1, width,
+              height, mine(stream), true);
 }
 Result cuMemsetD2D16Async_ptsz(void *to, size_t pitch, unsigned short value, size_t width,
                                size_t height, Stream *stream) {
-  return fill(__func__, to, pitch, value, 2, width, height, mine(stream), true);
+  return fill(RUBIA_CALL(to, pitch, value, width, height, stream), to, pitch, value, 2, width,
+              height, mine(stream), true);
 }
 Result cuMemsetD2D32Async_ptsz(void *to, size_t pitch, unsigned value, size_t width, size_t height,
                                Stream *stream) {
-  return fill(__func__, to, pitch, value, 4, width, height, mine(stream), true);
+  return fill(RUBIA_CALL(to, pitch, value, width, height, stream), to, pitch, value, 4, width,
+              height, mine(stream), true);
 }
 
 Result cuMemAllocAsync_ptsz(void **pointer, size_t bytes, Stream *stream) {

@@ -139,7 +139,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuPointerGetAttribute(void *out, int which, void *pointer) {
-  return callOn(__func__, Named{pointer}, [&](Context &context) {
+  return callOn(RUBIA_CALL(out, which, pointer), Named{pointer}, [&](Context &context) {
     std::optional<Allocation> found = lookUp(context, pointer);
     if (!out || !found)
       return kInvalidValue;
@@ -152,7 +152,7 @@ Result cuPointerGetAttribute(void *out, int which, void *pointer) {
 
 // Unlike the single query, an address that is not known gives zeroes.
 Result cuPointerGetAttributes(unsigned count, int *which, void **out, void *pointer) {
-  return callOn(__func__, Named{pointer}, [&](Context &context) {
+  return callOn(RUBIA_CALL(count, which, out, pointer), Named{pointer}, [&](Context &context) {
     if (!count || !which || !out || llvm::is_contained(llvm::ArrayRef(out, count), nullptr))
       return kInvalidValue;
     std::optional<Allocation> found = lookUp(context, pointer);
@@ -164,7 +164,7 @@ Result cuPointerGetAttributes(unsigned count, int *which, void **out, void *poin
 }
 
 Result cuPointerSetAttribute(const void *value, int which, void *pointer) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(value, which, pointer), [&](Context &context) {
     const std::optional<Allocation> found = lookUp(context, pointer);
     if (!value || which != kPointerSyncMemops || !found)
       return kInvalidValue;

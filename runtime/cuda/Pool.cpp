@@ -438,7 +438,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuMemAllocAsync(void **pointer, size_t bytes, Stream *stream) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(pointer, bytes, stream), stream, [&](Context &context) {
     const HipStream found = hipStream(context, stream); // whose device has the memory
     if (found.error)
       return found.error;
@@ -447,7 +447,7 @@ Result cuMemAllocAsync(void **pointer, size_t bytes, Stream *stream) {
 }
 
 Result cuMemAllocFromPoolAsync(void **pointer, size_t bytes, MemoryPool *pool, Stream *stream) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(pointer, bytes, pool, stream), stream, [&](Context &context) {
     if (!livePool(pool))
       return kInvalidValue;
     return allocateFrom(context, *pool, pointer, bytes, stream);
@@ -455,12 +455,12 @@ Result cuMemAllocFromPoolAsync(void **pointer, size_t bytes, MemoryPool *pool, S
 }
 
 Result cuMemFreeAsync(void *pointer, Stream *stream) {
-  return callToRelease(__func__, stream,
+  return callToRelease(RUBIA_CALL(pointer, stream), stream,
                        [&](Context &context) { return freeAsync(context, pointer, stream); });
 }
 
 Result cuDeviceGetDefaultMemPool(MemoryPool **pool, int device) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(pool, device), [&] {
     Device *found = deviceAt(device);
     if (!found)
       return kInvalidDevice;
@@ -470,7 +470,7 @@ Result cuDeviceGetDefaultMemPool(MemoryPool **pool, int device) {
 
 // Unlike for the default pool, a device that there is not is an invalid value.
 Result cuDeviceGetMemPool(MemoryPool **pool, int device) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(pool, device), [&] {
     Device *found = deviceAt(device);
     if (!found)
       return kInvalidValue;
@@ -479,7 +479,7 @@ Result cuDeviceGetMemPool(MemoryPool **pool, int device) {
 }
 
 Result cuDeviceSetMemPool(int device, MemoryPool *pool) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(device, pool), [&] {
     Device *found = deviceAt(device);
     if (!found || !livePool(pool) || &pool->device != found)
       return kInvalidValue;
@@ -489,7 +489,7 @@ Result cuDeviceSetMemPool(int device, MemoryPool *pool) {
 }
 
 Result cuMemPoolCreate(MemoryPool **pool, const MemoryPoolProperties *properties) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(pool, properties), [&] {
     constexpr int kHost = 2, kNode = 3; // CUmemLocationType
     if (!pool || !properties || properties->allocationType != 1 ||
         (properties->handleTypes & ~kFileDescriptor) ||
@@ -515,7 +515,7 @@ Result cuMemPoolCreate(MemoryPool **pool, const MemoryPoolProperties *properties
 
 // The object stays for the blocks that are still in use.
 Result cuMemPoolDestroy(MemoryPool *pool) {
-  return callToRelease(__func__, [&](Context &) {
+  return callToRelease(RUBIA_CALL(pool), [&](Context &) {
     if (!livePool(pool) || pool->isDefault)
       return kInvalidValue;
     MemoryPool *expected = pool;
@@ -532,7 +532,7 @@ Result cuMemPoolDestroy(MemoryPool *pool) {
 }
 
 Result cuMemPoolTrimTo(MemoryPool *pool, size_t keep) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(pool, keep), [&]() {
     if (!livePool(pool))
       return kInvalidValue;
     trim(*pool, keep);
@@ -541,25 +541,27 @@ Result cuMemPoolTrimTo(MemoryPool *pool, size_t keep) {
 }
 
 Result cuMemPoolSetAttribute(MemoryPool *pool, int attribute, void *value) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(pool, attribute, value), [&] {
     return livePool(pool) && value ? poolAttribute(*pool, attribute, value, true) : kInvalidValue;
   });
 }
 
 Result cuMemPoolGetAttribute(MemoryPool *pool, int attribute, void *value) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(pool, attribute, value), [&] {
     return livePool(pool) && value ? poolAttribute(*pool, attribute, value, false) : kInvalidValue;
   });
 }
 
 Result cuMemGetDefaultMemPool(MemoryPool **pool, MemoryLocation *place, int type) {
-  return callIn(__func__, [&](Context &) { return givePool(pool, place, type, defaultPool); });
+  return callIn(RUBIA_CALL(pool, place, type),
+                [&](Context &) { return givePool(pool, place, type, defaultPool); });
 }
 Result cuMemGetMemPool(MemoryPool **pool, MemoryLocation *place, int type) {
-  return callIn(__func__, [&](Context &) { return givePool(pool, place, type, currentPool); });
+  return callIn(RUBIA_CALL(pool, place, type),
+                [&](Context &) { return givePool(pool, place, type, currentPool); });
 }
 Result cuMemSetMemPool(MemoryLocation *place, int type, MemoryPool *pool) {
-  return callIn(__func__, [&](Context &) -> Result {
+  return callIn(RUBIA_CALL(place, type, pool), [&](Context &) -> Result {
     if (!place || type != kPinnedPool || place->type != kOnDevice || !livePool(pool) ||
         deviceAt(place->id) != &pool->device)
       return kInvalidValue;
@@ -569,7 +571,7 @@ Result cuMemSetMemPool(MemoryLocation *place, int type, MemoryPool *pool) {
 
 // The host sees the memory of no pool.
 Result cuMemPoolGetAccess(int *flags, MemoryPool *pool, MemoryLocation *place) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(flags, pool, place), [&](Context &) {
     if (!flags || !livePool(pool) || !place || (place->type == kOnDevice && !deviceAt(place->id)))
       return kInvalidValue;
     const bool isAllowed = place->type == kOnDevice && allows(*pool, *deviceAt(place->id));
@@ -578,7 +580,7 @@ Result cuMemPoolGetAccess(int *flags, MemoryPool *pool, MemoryLocation *place) {
   });
 }
 Result cuMemPoolSetAccess(MemoryPool *pool, const MemoryAccess *list, size_t count) {
-  return callIn(__func__, [&](Context &) -> Result {
+  return callIn(RUBIA_CALL(pool, list, count), [&](Context &) -> Result {
     if (!livePool(pool) || !list || !count)
       return kInvalidValue;
     for (const MemoryAccess &access : llvm::ArrayRef(list, count))
@@ -595,7 +597,7 @@ Result cuMemPoolSetAccess(MemoryPool *pool, const MemoryAccess *list, size_t cou
 
 Result cuMemPoolExportToShareableHandle(void *out, MemoryPool *pool, int type,
                                         unsigned long long flags) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(out, pool, type, flags), [&] {
     if (!out || !livePool(pool) || !pool->hip || pool->isImported || type != kFileDescriptor ||
         flags)
       return kInvalidValue;
@@ -605,7 +607,7 @@ Result cuMemPoolExportToShareableHandle(void *out, MemoryPool *pool, int type,
 
 Result cuMemPoolImportFromShareableHandle(MemoryPool **out, void *given, int type,
                                           unsigned long long flags) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(out, given, type, flags), [&](Context &context) -> Result {
     if (!out || !type || flags)
       return kInvalidValue;
     if (type != kFileDescriptor)
@@ -624,7 +626,7 @@ Result cuMemPoolImportFromShareableHandle(MemoryPool **out, void *given, int typ
 }
 
 Result cuMemPoolExportPointer(HipIpcHandle *data, void *pointer) {
-  return callOn(__func__, Named{pointer}, [&](Context &context) -> Result {
+  return callOn(RUBIA_CALL(data, pointer), Named{pointer}, [&](Context &context) -> Result {
     std::optional<Allocation> found = findAllocation(pointer);
     if (!data || !found || found->base != pointer || found->kind != AllocationKind::Pool ||
         !found->pool->hip || found->pool->isImported)
@@ -634,7 +636,7 @@ Result cuMemPoolExportPointer(HipIpcHandle *data, void *pointer) {
 }
 
 Result cuMemPoolImportPointer(void **pointer, MemoryPool *pool, HipIpcHandle *data) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(pointer, pool, data), [&](Context &context) -> Result {
     if (!pointer || !data || !livePool(pool) || !pool->isImported)
       return kInvalidValue;
     void *imported = nullptr, *base = nullptr;

@@ -318,9 +318,9 @@ static Result waitAll(Context &context, Event *event) {
 }
 
 // Runs `body` for an event and a context of which no stream is captured.
-static Result ofContext(const char *name, Context *context, Event *event,
+static Result ofContext(const TracedCall &entry, Context *context, Event *event,
                         Result (*body)(Context &context, Event *event)) {
-  return callIn(name, [&](Context &current) -> Result {
+  return callIn(entry, [&](Context &current) -> Result {
     if (!context || !isContext(context))
       return kInvalidContext;
     if (!liveEvent(event) || event->context != context)
@@ -351,7 +351,7 @@ using namespace rubia::runtime::cuda;
 
 // Gives what `value` takes of the stream.
 template <typename T>
-static Result tell(const char *function, Stream *stream, T *out, T (*value)(const Stream &)) {
+static Result tell(const TracedCall &function, Stream *stream, T *out, T (*value)(const Stream &)) {
   return callOn(function, stream, [&](Context &context) {
     Stream found;
     if (Result result = describe(context, stream, found))
@@ -363,23 +363,23 @@ static Result tell(const char *function, Stream *stream, T *out, T (*value)(cons
 extern "C" {
 
 Result cuStreamCreate(Stream **stream, unsigned flags) {
-  return callIn(__func__,
+  return callIn(RUBIA_CALL(stream, flags),
                 [&](Context &context) { return createStream(context, stream, flags, 0); });
 }
 
 Result cuStreamCreateWithPriority(Stream **stream, unsigned flags, int priority) {
-  return callIn(__func__,
+  return callIn(RUBIA_CALL(stream, flags, priority),
                 [&](Context &context) { return createStream(context, stream, flags, priority); });
 }
 
 Result cuStreamDestroy_v2(Stream *stream) {
-  return callToRelease(__func__, stream,
+  return callToRelease(RUBIA_CALL(stream), stream,
                        [&](Context &context) { return destroyStream(context, stream); });
 }
 Result cuStreamDestroy(Stream *stream) { return cuStreamDestroy_v2(stream); }
 
 Result cuStreamSynchronize(Stream *stream) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(stream), stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (Result result = checkWait(context, hipStream))
         return result;
@@ -390,7 +390,7 @@ Result cuStreamSynchronize(Stream *stream) {
 
 // The one call that functions of a stream may make.
 Result cuStreamQuery(Stream *stream) {
-  return callAnywhere(__func__, [&]() -> Result {
+  return callAnywhere(RUBIA_CALL(stream), [&]() -> Result {
     Context *current = currentContext() ? currentContext() : contextOf(stream);
     if (!current)
       return kInvalidContext;
@@ -405,7 +405,7 @@ Result cuStreamQuery(Stream *stream) {
 }
 
 Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(stream, event, flags), stream, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
     if (flags & ~1u)
@@ -418,7 +418,7 @@ Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
 
 Result cuStreamAddCallback(Stream *stream, void (*function)(Stream *, Result, void *), void *data,
                            unsigned flags) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(stream, function, data, flags), stream, [&](Context &context) {
     if (!function || flags)
       return kInvalidValue;
     return addCallback(context, stream, {{nullptr, data}, function, stream});
@@ -426,7 +426,7 @@ Result cuStreamAddCallback(Stream *stream, void (*function)(Stream *, Result, vo
 }
 
 Result cuLaunchHostFunc(Stream *stream, void (*function)(void *), void *data) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(stream, function, data), stream, [&](Context &context) {
     if (!function)
       return kInvalidValue;
     return addCallback(context, stream, {{function, data}});
@@ -434,20 +434,24 @@ Result cuLaunchHostFunc(Stream *stream, void (*function)(void *), void *data) {
 }
 
 Result cuStreamGetFlags(Stream *stream, unsigned *flags) {
-  return tell<unsigned>(__func__, stream, flags, [](const Stream &found) { return found.flags; });
+  return tell<unsigned>(RUBIA_CALL(stream, flags), stream, flags,
+                        [](const Stream &found) { return found.flags; });
 }
 Result cuStreamGetPriority(Stream *stream, int *priority) {
-  return tell<int>(__func__, stream, priority, [](const Stream &found) { return found.priority; });
+  return tell<int>(RUBIA_CALL(stream, priority), stream, priority,
+                   [](const Stream &found) { return found.priority; });
 }
 Result cuStreamGetId(Stream *stream, uint64_t *id) {
-  return tell<uint64_t>(__func__, stream, id, [](const Stream &found) { return found.id; });
+  return tell<uint64_t>(RUBIA_CALL(stream, id), stream, id,
+                        [](const Stream &found) { return found.id; });
 }
 Result cuStreamGetCtx(Stream *stream, Context **out) {
-  return tell<Context *>(__func__, stream, out, [](const Stream &found) { return found.context; });
+  return tell<Context *>(RUBIA_CALL(stream, out), stream, out,
+                         [](const Stream &found) { return found.context; });
 }
 // Null for most; cuBLAS 13.10 asks for every stream.
 Result cuStreamGetGreenCtx(Stream *stream, void **greenContext) {
-  return tell<void *>(__func__, stream, greenContext,
+  return tell<void *>(RUBIA_CALL(stream, greenContext), stream, greenContext,
                       [](const Stream &found) -> void * { return found.green; });
 }
 Result cuStreamGetCtx_v2(Stream *stream, Context **out, void **greenContext) {
@@ -457,13 +461,13 @@ Result cuStreamGetCtx_v2(Stream *stream, Context **out, void **greenContext) {
   return out ? cuStreamGetCtx(stream, out) : kSuccess;
 }
 Result cuStreamGetDevice(Stream *stream, int *device) {
-  return tell<int>(__func__, stream, device,
+  return tell<int>(RUBIA_CALL(stream, device), stream, device,
                    [](const Stream &found) { return found.context->device.ordinal; });
 }
 
 // Memory attached to a stream is only ever less visible than ours is: nothing to do.
 Result cuStreamAttachMemAsync(Stream *stream, void *pointer, size_t, unsigned flags) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(stream, pointer, flags), stream, [&](Context &context) {
     if (flags != 1 && flags != 2 && flags != 4) // CU_MEM_ATTACH_GLOBAL, HOST, SINGLE
       return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
@@ -479,7 +483,7 @@ Result cuStreamAttachMemAsync(Stream *stream, void *pointer, size_t, unsigned fl
 }
 
 Result cuEventCreate(Event **event, unsigned flags) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(event, flags), [&](Context &context) {
     // BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS, which has no times: as in HIP.
     if (!event || (flags & ~7u) || (flags & (kInterprocess | kWithoutTiming)) == kInterprocess)
       return kInvalidValue;
@@ -492,7 +496,7 @@ Result cuEventCreate(Event **event, unsigned flags) {
 }
 
 Result cuEventDestroy_v2(Event *event) {
-  return callToRelease(__func__, event, [&](Context &context) {
+  return callToRelease(RUBIA_CALL(event), event, [&](Context &context) {
     if (!events.remove(event))
       return kInvalidHandle;
     forgetEvent(event);
@@ -505,7 +509,7 @@ Result cuEventDestroy_v2(Event *event) {
 Result cuEventDestroy(Event *event) { return cuEventDestroy_v2(event); }
 
 Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(event, stream, flags), stream, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
     if (flags & ~1u)
@@ -526,14 +530,14 @@ Result cuEventRecord(Event *event, Stream *stream) {
 }
 
 Result cuCtxRecordEvent(Context *context, Event *event) {
-  return ofContext(__func__, context, event, recordAll);
+  return ofContext(RUBIA_CALL(context, event), context, event, recordAll);
 }
 Result cuCtxWaitEvent(Context *context, Event *event) {
-  return ofContext(__func__, context, event, waitAll);
+  return ofContext(RUBIA_CALL(context, event), context, event, waitAll);
 }
 
 Result cuEventSynchronize(Event *event) {
-  return callOn(__func__, event, [&](Context &context) {
+  return callOn(RUBIA_CALL(event), event, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
     if (Result result = checkEvent(event, true))
@@ -546,7 +550,7 @@ Result cuEventSynchronize(Event *event) {
 }
 
 Result cuEventQuery(Event *event) {
-  return callOn(__func__, event, [&](Context &context) {
+  return callOn(RUBIA_CALL(event), event, [&](Context &context) {
     if (!liveEvent(event))
       return kInvalidHandle;
     if (Result result = checkEvent(event, true))
@@ -558,7 +562,7 @@ Result cuEventQuery(Event *event) {
 }
 
 Result cuEventElapsedTime_v2(float *ms, Event *start, Event *stop) {
-  return callOn(__func__, start, [&](Context &context) {
+  return callOn(RUBIA_CALL(ms, start, stop), start, [&](Context &context) {
     if (!ms)
       return kInvalidValue;
     if (!liveEvent(start) || !liveEvent(stop) || !start->recorded || !stop->recorded ||

@@ -104,12 +104,20 @@ class Notices(Runs):
 
     def test_a_summary_at_the_end(self):
         words = self.kernels("one", "two") + ["one", "unsupported"]
-        told = self.run_program(*words, RUBIA_LOG="info").splitlines()[-1]
+        told = self.run_program(*words, RUBIA_LOG="info")
+        self.assertEqual(told.count("were launched"), 1, told)
+        told = told.splitlines()[-1]
         self.assertRegex(told, r"^rubia: 2 kernels were launched 3 times\. 0 units were in the cache, 2 were compiled in \d+\.\d s\. "
                                r"Unsupported calls: 1, the first is cuVDPAUGetDevice$")
         told = self.run_program(*words[:-1], RUBIA_LOG="info").splitlines()[-1]
         self.assertEqual(told, "rubia: 2 kernels were launched 3 times. 2 units were in the cache, 0 were compiled in 0.0 s. Unsupported calls: 0")
         self.assertNotIn("were launched", self.run_program(*words[:-1]))
+
+    def test_calls_are_told_with_arguments_and_results(self):
+        told = self.run_program(*self.kernels("one"), "one", RUBIA_LOG="debug")
+        self.assertRegex(told, r"(?m)^rubia: \d\d:\d\d:\d\d\.\d{6} (\d+)\.\1 cuDevicePrimaryCtxRetain\(context=0x[0-9a-f]+, device=0\): CUDA_SUCCESS, \*context=0x[0-9a-f]+$")
+        self.assertRegex(told, r"(?m) cuModuleGetFunction\(.*name=\"one\"\): CUDA_SUCCESS, ")
+        self.assertNotIn("cuDevicePrimaryCtxRetain", self.run_program(*self.kernels("one"), "one", RUBIA_LOG="info"))
 
 
 class LongKernels(Runs):

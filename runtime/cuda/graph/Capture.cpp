@@ -369,8 +369,8 @@ static Result begin(Context &context, void *hipStream, Graph *graph, std::vector
   return kSuccess;
 }
 
-static Result beginCapture(const char *name, Stream *stream, int mode) {
-  return callOn(name, stream, [&](Context &context) {
+static Result beginCapture(const TracedCall &entry, Stream *stream, int mode) {
+  return callOn(entry, stream, [&](Context &context) {
     if (mode < kGlobalCapture || mode > kRelaxedCapture)
       return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
@@ -411,10 +411,10 @@ static Result endCapture(void *hipStream, Graph **out) {
 }
 
 // What cuStreamGetCaptureInfo's versions have in common; outputs but the status may be null.
-static Result captureInfo(const char *name, Stream *stream, int *status, uint64_t *id,
+static Result captureInfo(const TracedCall &entry, Stream *stream, int *status, uint64_t *id,
                           Graph **graph, const GraphNode *const **nodes, const EdgeData **edges,
                           size_t *count, bool isLossy) {
-  return callOn(name, stream, [&](Context &context) {
+  return callOn(entry, stream, [&](Context &context) {
     if (!status)
       return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
@@ -450,9 +450,9 @@ static Result captureInfo(const char *name, Stream *stream, int *status, uint64_
   });
 }
 
-static Result updateDependencies(const char *name, Stream *stream, GraphNode **nodes,
+static Result updateDependencies(const TracedCall &entry, Stream *stream, GraphNode **nodes,
                                  const EdgeData *data, size_t count, unsigned flags) {
-  return callOn(name, stream, [&](Context &context) {
+  return callOn(entry, stream, [&](Context &context) {
     if (flags > 1) // CU_STREAM_ADD_CAPTURE_DEPENDENCIES, SET
       return kInvalidValue;
     return onStream(context, stream, [&](Context &, void *hipStream) -> Result {
@@ -484,21 +484,21 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuStreamBeginCapture(Stream *stream) {
-  return beginCapture(__func__, stream, kGlobalCapture);
+  return beginCapture(RUBIA_CALL(stream), stream, kGlobalCapture);
 }
 Result cuStreamBeginCapture_ptsz(Stream *stream) {
-  return beginCapture(__func__, ofThread(stream), kGlobalCapture);
+  return beginCapture(RUBIA_CALL(stream), ofThread(stream), kGlobalCapture);
 }
 Result cuStreamBeginCapture_v2(Stream *stream, int mode) {
-  return beginCapture(__func__, stream, mode);
+  return beginCapture(RUBIA_CALL(stream, mode), stream, mode);
 }
 Result cuStreamBeginCapture_v2_ptsz(Stream *stream, int mode) {
-  return beginCapture(__func__, ofThread(stream), mode);
+  return beginCapture(RUBIA_CALL(stream, mode), ofThread(stream), mode);
 }
 
 Result cuStreamBeginCaptureToGraph(Stream *stream, Graph *graph, GraphNode *const *nodes,
                                    const EdgeData *data, size_t count, int mode) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(stream, graph, nodes, data, count, mode), stream, [&](Context &context) {
     if (mode < kGlobalCapture || mode > kRelaxedCapture)
       return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
@@ -520,7 +520,7 @@ Result cuStreamBeginCaptureToGraph_ptsz(Stream *stream, Graph *graph, GraphNode 
 }
 
 Result cuStreamEndCapture(Stream *stream, Graph **graph) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(stream, graph), stream, [&](Context &context) {
     return onStream(context, stream,
                     [&](Context &, void *hipStream) { return endCapture(hipStream, graph); });
   });
@@ -530,21 +530,24 @@ Result cuStreamEndCapture_ptsz(Stream *stream, Graph **graph) {
 }
 
 Result cuStreamIsCapturing(Stream *stream, int *status) {
-  return captureInfo(__func__, stream, status, nullptr, nullptr, nullptr, nullptr, nullptr, false);
+  return captureInfo(RUBIA_CALL(stream, status), stream, status, nullptr, nullptr, nullptr, nullptr,
+                     nullptr, false);
 }
 Result cuStreamIsCapturing_ptsz(Stream *stream, int *status) {
   return cuStreamIsCapturing(ofThread(stream), status);
 }
 
 Result cuStreamGetCaptureInfo(Stream *stream, int *status, uint64_t *id) {
-  return captureInfo(__func__, stream, status, id, nullptr, nullptr, nullptr, nullptr, false);
+  return captureInfo(RUBIA_CALL(stream, status, id), stream, status, id, nullptr, nullptr, nullptr,
+                     nullptr, false);
 }
 Result cuStreamGetCaptureInfo_ptsz(Stream *stream, int *status, uint64_t *id) {
   return cuStreamGetCaptureInfo(ofThread(stream), status, id);
 }
 Result cuStreamGetCaptureInfo_v2(Stream *stream, int *status, uint64_t *id, Graph **graph,
                                  const GraphNode *const **nodes, size_t *count) {
-  return captureInfo(__func__, stream, status, id, graph, nodes, nullptr, count, true);
+  return captureInfo(RUBIA_CALL(stream, status, id, graph, nodes, count), stream, status, id, graph,
+                     nodes, nullptr, count, true);
 }
 Result cuStreamGetCaptureInfo_v2_ptsz(Stream *stream, int *status, uint64_t *id, Graph **graph,
                                       const GraphNode *const **nodes, size_t *count) {
@@ -553,7 +556,8 @@ Result cuStreamGetCaptureInfo_v2_ptsz(Stream *stream, int *status, uint64_t *id,
 Result cuStreamGetCaptureInfo_v3(Stream *stream, int *status, uint64_t *id, Graph **graph,
                                  const GraphNode *const **nodes, const EdgeData **edges,
                                  size_t *count) {
-  return captureInfo(__func__, stream, status, id, graph, nodes, edges, count, !edges);
+  return captureInfo(RUBIA_CALL(stream, status, id, graph, nodes, edges, count), stream, status, id,
+                     graph, nodes, edges, count, !edges);
 }
 Result cuStreamGetCaptureInfo_v3_ptsz(Stream *stream, int *status, uint64_t *id, Graph **graph,
                                       const GraphNode *const **nodes, const EdgeData **edges,
@@ -563,25 +567,29 @@ Result cuStreamGetCaptureInfo_v3_ptsz(Stream *stream, int *status, uint64_t *id,
 
 Result cuStreamUpdateCaptureDependencies(Stream *stream, GraphNode **nodes, size_t count,
                                          unsigned flags) {
-  return updateDependencies(__func__, stream, nodes, nullptr, count, flags);
+  return updateDependencies(RUBIA_CALL(stream, nodes, count, flags), stream, nodes, nullptr, count,
+                            flags);
 }
 Result cuStreamUpdateCaptureDependencies_ptsz(Stream *stream, GraphNode **nodes, size_t count,
                                               unsigned flags) {
-  return updateDependencies(__func__, ofThread(stream), nodes, nullptr, count, flags);
+  return updateDependencies(RUBIA_CALL(stream, nodes, count, flags), ofThread(stream), nodes,
+                            nullptr, count, flags);
 }
 Result cuStreamUpdateCaptureDependencies_v2(Stream *stream, GraphNode **nodes, const EdgeData *data,
                                             size_t count, unsigned flags) {
-  return updateDependencies(__func__, stream, nodes, data, count, flags);
+  return updateDependencies(RUBIA_CALL(stream, nodes, data, count, flags), stream, nodes, data,
+                            count, flags);
 }
 Result cuStreamUpdateCaptureDependencies_v2_ptsz(Stream *stream, GraphNode **nodes,
                                                  const EdgeData *data, size_t count,
                                                  unsigned flags) {
-  return updateDependencies(__func__, ofThread(stream), nodes, data, count, flags);
+  return updateDependencies(RUBIA_CALL(stream, nodes, data, count, flags), ofThread(stream), nodes,
+                            data, count, flags);
 }
 
 // NVIDIA's driver takes any number for a mode.
 Result cuThreadExchangeStreamCaptureMode(int *mode) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(mode), [&] {
     if (!mode)
       return kInvalidValue;
     std::swap(*mode, thread().captureMode);

@@ -149,7 +149,7 @@ using namespace rubia::runtime::cuda;
 
 extern "C" Result cuGraphConditionalHandleCreate(uint64_t *handle, Graph *graph, Context *in,
                                                  unsigned initial, unsigned flags) {
-  return callIn(__func__, [&](Context &current) -> Result {
+  return callIn(RUBIA_CALL(handle, graph, in, initial, flags), [&](Context &current) -> Result {
     {
       GraphLock lock;
       // CU_GRAPH_COND_ASSIGN_DEFAULT

@@ -493,9 +493,9 @@ Result upload(ExecutableGraph &executable, Context &current) {
 }
 
 // Kernels are compiled without the lock.
-static Result instantiate(const char *name, ExecutableGraph **out, Graph *graph, uint64_t flags,
-                          InstantiateFault &fault) {
-  return callIn(name, [&](Context &context) -> Result {
+static Result instantiate(const TracedCall &entry, ExecutableGraph **out, Graph *graph,
+                          uint64_t flags, InstantiateFault &fault) {
+  return callIn(entry, [&](Context &context) -> Result {
     if (!out)
       return kInvalidValue;
     std::shared_ptr<ExecutableGraph> made;
@@ -528,10 +528,10 @@ static Result instantiate(const char *name, ExecutableGraph **out, Graph *graph,
 }
 
 // The versions that have a text for what is wrong: the log has it.
-static Result instantiateWithText(const char *name, ExecutableGraph **out, Graph *graph,
+static Result instantiateWithText(const TracedCall &entry, ExecutableGraph **out, Graph *graph,
                                   GraphNode **node, char *text, size_t room) {
   InstantiateFault fault;
-  Result result = instantiate(name, out, graph, 0, fault);
+  Result result = instantiate(entry, out, graph, 0, fault);
   if (text && room)
     *text = 0;
   if (node)
@@ -541,8 +541,9 @@ static Result instantiateWithText(const char *name, ExecutableGraph **out, Graph
 
 // Runs `body` for an executable graph and a stream that is not captured.
 template <class Body>
-static Result withStream(const char *name, ExecutableGraph *handle, Stream *stream, Body body) {
-  return callOn(name, stream, [&](Context &context) -> Result {
+static Result withStream(const TracedCall &entry, ExecutableGraph *handle, Stream *stream,
+                         Body body) {
+  return callOn(entry, stream, [&](Context &context) -> Result {
     std::shared_ptr<ExecutableGraph> executable;
     {
       GraphLock lock;
@@ -571,15 +572,17 @@ Result cuGraphInstantiateWithFlags(ExecutableGraph **out, Graph *graph, uint64_t
   InstantiateFault fault;
   if (flags & kUpload) // there is no stream to upload it on
     return kInvalidValue;
-  return instantiate(__func__, out, graph, flags, fault);
+  return instantiate(RUBIA_CALL(out, graph, flags), out, graph, flags, fault);
 }
 Result cuGraphInstantiate(ExecutableGraph **out, Graph *graph, GraphNode **node, char *text,
                           size_t room) {
-  return instantiateWithText(__func__, out, graph, node, text, room);
+  return instantiateWithText(RUBIA_CALL(out, graph, node, text, room), out, graph, node, text,
+                             room);
 }
 Result cuGraphInstantiate_v2(ExecutableGraph **out, Graph *graph, GraphNode **node, char *text,
                              size_t room) {
-  return instantiateWithText(__func__, out, graph, node, text, room);
+  return instantiateWithText(RUBIA_CALL(out, graph, node, text, room), out, graph, node, text,
+                             room);
 }
 
 Result cuGraphInstantiateWithParams(ExecutableGraph **out, Graph *graph,
@@ -587,12 +590,13 @@ Result cuGraphInstantiateWithParams(ExecutableGraph **out, Graph *graph,
   if (!parameters)
     return kInvalidValue;
   InstantiateFault fault;
-  Result result = instantiate(__func__, out, graph, parameters->flags, fault);
+  Result result =
+      instantiate(RUBIA_CALL(out, graph, parameters), out, graph, parameters->flags, fault);
   parameters->result = result ? fault.result : 0;
   parameters->errorNode = result ? fault.node : nullptr;
   if (result || !(parameters->flags & kUpload))
     return result;
-  return withStream(__func__, *out, parameters->uploadStream,
+  return withStream(RUBIA_CALL(out, graph, parameters), *out, parameters->uploadStream,
                     [](ExecutableGraph &executable, Context &context, void *) {
                       return upload(executable, context);
                     });
@@ -604,7 +608,7 @@ Result cuGraphInstantiateWithParams_ptsz(ExecutableGraph **out, Graph *graph,
 
 // NVIDIA's driver does not tell of priorities.
 Result cuGraphExecGetFlags(ExecutableGraph *handle, uint64_t *flags) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(handle, flags), [&](Context &) {
     GraphLock lock;
     std::shared_ptr<ExecutableGraph> executable = liveExecutable(handle);
     if (!executable || !flags)
@@ -615,14 +619,14 @@ Result cuGraphExecGetFlags(ExecutableGraph *handle, uint64_t *flags) {
 }
 
 Result cuGraphLaunch(ExecutableGraph *executable, Stream *stream) {
-  return withStream(__func__, executable, stream, launch);
+  return withStream(RUBIA_CALL(executable, stream), executable, stream, launch);
 }
 Result cuGraphLaunch_ptsz(ExecutableGraph *executable, Stream *stream) {
   return cuGraphLaunch(executable, stream ? stream : kPerThreadStream);
 }
 
 Result cuGraphUpload(ExecutableGraph *executable, Stream *stream) {
-  return withStream(__func__, executable, stream,
+  return withStream(RUBIA_CALL(executable, stream), executable, stream,
                     [](ExecutableGraph &executable, Context &context, void *) {
                       return upload(executable, context);
                     });
@@ -635,7 +639,7 @@ Result cuGraphUpload_ptsz(ExecutableGraph *executable, Stream *stream) {
 Result cuGraphExecDestroy(ExecutableGraph *handle) {
   if (isExiting())
     return kSuccess;
-  return call(__func__, [&]() -> Result {
+  return call(RUBIA_CALL(handle), [&]() -> Result {
     std::shared_ptr<ExecutableGraph> executable;
     {
       GraphLock lock;

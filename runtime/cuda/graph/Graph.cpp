@@ -296,8 +296,8 @@ static Result giveEdges(const EdgeList &list, bool takesFrom, GraphNode **from, 
 }
 
 // Quietly done once the process is ending.
-template <class Body> static Result release(const char *name, Body body) {
-  return isExiting() ? kSuccess : call(name, body);
+template <class Body> static Result release(const TracedCall &entry, Body body) {
+  return isExiting() ? kSuccess : call(entry, body);
 }
 
 // What a graph may not lose once it has memory.
@@ -305,9 +305,9 @@ static Result checkRemoval(const Graph &graph) {
   return graph.hasMemory() ? kNotSupported : kSuccess;
 }
 
-static Result changeEdges(const char *name, Graph *graph, GraphNode *const *from,
+static Result changeEdges(const TracedCall &entry, Graph *graph, GraphNode *const *from,
                           GraphNode *const *to, const EdgeData *data, size_t count, bool adds) {
-  return call(name, [&]() -> Result {
+  return call(entry, [&]() -> Result {
     GraphLock lock;
     if (!liveGraph(graph) || (count && (!from || !to)))
       return kInvalidValue;
@@ -333,9 +333,9 @@ static Result changeEdges(const char *name, Graph *graph, GraphNode *const *from
 }
 
 // The neighbours of a node, in either direction.
-static Result neighbours(const char *name, GraphNode *node, bool areDependents, GraphNode **out,
-                         EdgeData *data, size_t *count) {
-  return call(name, [&]() -> Result {
+static Result neighbours(const TracedCall &entry, GraphNode *node, bool areDependents,
+                         GraphNode **out, EdgeData *data, size_t *count) {
+  return call(entry, [&]() -> Result {
     GraphLock lock;
     if (!liveNode(node))
       return kInvalidValue;
@@ -359,9 +359,9 @@ static Result neighbours(const char *name, GraphNode *node, bool areDependents, 
   });
 }
 
-static Result allEdges(const char *name, Graph *graph, GraphNode **from, GraphNode **to,
+static Result allEdges(const TracedCall &entry, Graph *graph, GraphNode **from, GraphNode **to,
                        EdgeData *data, size_t *count) {
-  return call(name, [&]() -> Result {
+  return call(entry, [&]() -> Result {
     GraphLock lock;
     if (!liveGraph(graph) || !from != !to)
       return kInvalidValue;
@@ -377,7 +377,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuGraphCreate(Graph **graph, unsigned flags) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(graph, flags), [&]() {
     if (!graph || flags)
       return kInvalidValue;
     GraphLock lock;
@@ -387,7 +387,7 @@ Result cuGraphCreate(Graph **graph, unsigned flags) {
 }
 
 Result cuGraphDestroy(Graph *graph) {
-  return release(__func__, [&]() {
+  return release(RUBIA_CALL(graph), [&]() {
     GraphLock lock;
     if (!liveGraph(graph) || graph->parent)
       return kInvalidValue;
@@ -399,7 +399,7 @@ Result cuGraphDestroy(Graph *graph) {
 }
 
 Result cuGraphClone(Graph **clone, Graph *graph) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(clone, graph), [&]() {
     GraphLock lock;
     if (!clone || !liveGraph(graph))
       return kInvalidValue;
@@ -413,7 +413,7 @@ Result cuGraphClone(Graph **clone, Graph *graph) {
 }
 
 Result cuGraphNodeFindInClone(GraphNode **found, GraphNode *original, Graph *clone) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(found, original, clone), [&]() {
     GraphLock lock;
     if (!found || !liveNode(original) || !liveGraph(clone) ||
         clone->original != original->graph->id)
@@ -426,14 +426,14 @@ Result cuGraphNodeFindInClone(GraphNode **found, GraphNode *original, Graph *clo
 }
 
 Result cuGraphNodeGetType(GraphNode *node, int *type) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(node, type), [&]() {
     GraphLock lock;
     return type && liveNode(node) ? (*type = node->type(), kSuccess) : kInvalidValue;
   });
 }
 
 Result cuGraphGetNodes(Graph *graph, GraphNode **out, size_t *count) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(graph, out, count), [&]() {
     GraphLock lock;
     if (!count || !liveGraph(graph))
       return kInvalidValue;
@@ -447,7 +447,7 @@ Result cuGraphGetNodes(Graph *graph, GraphNode **out, size_t *count) {
 
 // The latest first, as on NVIDIA's driver.
 Result cuGraphGetRootNodes(Graph *graph, GraphNode **out, size_t *count) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(graph, out, count), [&]() {
     GraphLock lock;
     if (!count || !liveGraph(graph))
       return kInvalidValue;
@@ -460,46 +460,46 @@ Result cuGraphGetRootNodes(Graph *graph, GraphNode **out, size_t *count) {
 }
 
 Result cuGraphGetEdges(Graph *graph, GraphNode **from, GraphNode **to, size_t *count) {
-  return allEdges(__func__, graph, from, to, nullptr, count);
+  return allEdges(RUBIA_CALL(graph, from, to, count), graph, from, to, nullptr, count);
 }
 Result cuGraphGetEdges_v2(Graph *graph, GraphNode **from, GraphNode **to, EdgeData *data,
                           size_t *count) {
-  return allEdges(__func__, graph, from, to, data, count);
+  return allEdges(RUBIA_CALL(graph, from, to, data, count), graph, from, to, data, count);
 }
 Result cuGraphNodeGetDependencies(GraphNode *node, GraphNode **out, size_t *count) {
-  return neighbours(__func__, node, false, out, nullptr, count);
+  return neighbours(RUBIA_CALL(node, out, count), node, false, out, nullptr, count);
 }
 Result cuGraphNodeGetDependencies_v2(GraphNode *node, GraphNode **out, EdgeData *data,
                                      size_t *count) {
-  return neighbours(__func__, node, false, out, data, count);
+  return neighbours(RUBIA_CALL(node, out, data, count), node, false, out, data, count);
 }
 Result cuGraphNodeGetDependentNodes(GraphNode *node, GraphNode **out, size_t *count) {
-  return neighbours(__func__, node, true, out, nullptr, count);
+  return neighbours(RUBIA_CALL(node, out, count), node, true, out, nullptr, count);
 }
 Result cuGraphNodeGetDependentNodes_v2(GraphNode *node, GraphNode **out, EdgeData *data,
                                        size_t *count) {
-  return neighbours(__func__, node, true, out, data, count);
+  return neighbours(RUBIA_CALL(node, out, data, count), node, true, out, data, count);
 }
 
 Result cuGraphAddDependencies(Graph *graph, GraphNode *const *from, GraphNode *const *to,
                               size_t count) {
-  return changeEdges(__func__, graph, from, to, nullptr, count, true);
+  return changeEdges(RUBIA_CALL(graph, from, to, count), graph, from, to, nullptr, count, true);
 }
 Result cuGraphAddDependencies_v2(Graph *graph, GraphNode *const *from, GraphNode *const *to,
                                  const EdgeData *data, size_t count) {
-  return changeEdges(__func__, graph, from, to, data, count, true);
+  return changeEdges(RUBIA_CALL(graph, from, to, data, count), graph, from, to, data, count, true);
 }
 Result cuGraphRemoveDependencies(Graph *graph, GraphNode *const *from, GraphNode *const *to,
                                  size_t count) {
-  return changeEdges(__func__, graph, from, to, nullptr, count, false);
+  return changeEdges(RUBIA_CALL(graph, from, to, count), graph, from, to, nullptr, count, false);
 }
 Result cuGraphRemoveDependencies_v2(Graph *graph, GraphNode *const *from, GraphNode *const *to,
                                     const EdgeData *data, size_t count) {
-  return changeEdges(__func__, graph, from, to, data, count, false);
+  return changeEdges(RUBIA_CALL(graph, from, to, data, count), graph, from, to, data, count, false);
 }
 
 Result cuGraphDestroyNode(GraphNode *node) {
-  return release(__func__, [&]() -> Result {
+  return release(RUBIA_CALL(node), [&]() -> Result {
     GraphLock lock;
     if (!liveNode(node))
       return kInvalidValue;
@@ -514,7 +514,7 @@ Result cuGraphDestroyNode(GraphNode *node) {
 
 Result cuUserObjectCreate(UserObject **object, void *data, HostFunction destroy,
                           unsigned references, unsigned flags) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(object, data, destroy, references, flags), [&]() {
     // CU_USER_OBJECT_NO_DESTRUCTOR_SYNC must be given.
     if (!object || !destroy || !references || references > INT_MAX || flags != 1)
       return kInvalidValue;
@@ -526,7 +526,7 @@ Result cuUserObjectCreate(UserObject **object, void *data, HostFunction destroy,
 }
 
 Result cuUserObjectRetain(UserObject *object, unsigned count) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(object, count), [&]() {
     GraphLock lock;
     if (!objects.contains(object) || !count || count > INT_MAX)
       return kInvalidValue;
@@ -537,7 +537,7 @@ Result cuUserObjectRetain(UserObject *object, unsigned count) {
 }
 
 Result cuUserObjectRelease(UserObject *object, unsigned count) {
-  return release(__func__, [&]() {
+  return release(RUBIA_CALL(object, count), [&]() {
     GraphLock lock;
     if (!objects.contains(object) || !count || count > object->program)
       return kInvalidValue;
@@ -548,7 +548,7 @@ Result cuUserObjectRelease(UserObject *object, unsigned count) {
 }
 
 Result cuGraphRetainUserObject(Graph *graph, UserObject *object, unsigned count, unsigned flags) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(graph, object, count, flags), [&]() {
     GraphLock lock;
     if (!liveGraph(graph) || !objects.contains(object) || !count || flags > 1 ||
         (flags && count > object->program)) // CU_GRAPH_USER_OBJECT_MOVE
@@ -563,7 +563,7 @@ Result cuGraphRetainUserObject(Graph *graph, UserObject *object, unsigned count,
 }
 
 Result cuGraphReleaseUserObject(Graph *graph, UserObject *object, unsigned count) {
-  return release(__func__, [&]() {
+  return release(RUBIA_CALL(graph, object, count), [&]() {
     GraphLock lock;
     if (!liveGraph(graph) || !objects.contains(object) || !count)
       return kInvalidValue;

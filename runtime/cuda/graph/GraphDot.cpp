@@ -121,7 +121,7 @@ using namespace rubia::runtime;
 using namespace rubia::runtime::cuda;
 
 extern "C" Result cuGraphDebugDotPrint(Graph *graph, const char *path, unsigned flags) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(graph, path, flags), [&]() {
     GraphLock lock;
     return path && liveGraph(graph) ? print(*graph, path, flags) : kInvalidValue;
   });

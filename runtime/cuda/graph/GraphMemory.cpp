@@ -252,7 +252,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuDeviceGetGraphMemAttribute(int device, int attribute, void *value) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(device, attribute, value), [&] {
     Device *found = deviceAt(device);
     if (!found)
       return kInvalidDevice;
@@ -267,7 +267,7 @@ Result cuDeviceGetGraphMemAttribute(int device, int attribute, void *value) {
 
 // The two highest values can be set back to what they are now.
 Result cuDeviceSetGraphMemAttribute(int device, int attribute, void *value) {
-  return call(__func__, [&] {
+  return call(RUBIA_CALL(device, attribute, value), [&] {
     Device *found = deviceAt(device);
     if (!found)
       return kInvalidDevice;
@@ -282,7 +282,7 @@ Result cuDeviceSetGraphMemAttribute(int device, int attribute, void *value) {
 
 // Nothing is kept that no node has.
 Result cuDeviceGraphMemTrim(int device) {
-  return call(__func__, [&] { return deviceAt(device) ? kSuccess : kInvalidDevice; });
+  return call(RUBIA_CALL(device), [&] { return deviceAt(device) ? kSuccess : kInvalidDevice; });
 }
 
 } // extern "C"

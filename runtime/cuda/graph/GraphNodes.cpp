@@ -236,9 +236,9 @@ static Made makeNewNode(Context &current, Graph &graph, NodeParameters *p) {
 
 // `make` runs once everything else is known to be right: what it makes is the node's.
 template <class Make>
-static Result addNode(const char *name, GraphNode **out, Graph *graph, GraphNode *const *after,
-                      const EdgeData *data, size_t count, Make make) {
-  return callIn(name, [&](Context &context) -> Result {
+static Result addNode(const TracedCall &entry, GraphNode **out, Graph *graph,
+                      GraphNode *const *after, const EdgeData *data, size_t count, Make make) {
+  return callIn(entry, [&](Context &context) -> Result {
     GraphLock lock;
     if (!out || !liveGraph(graph))
       return kInvalidValue;
@@ -254,15 +254,15 @@ static Result addNode(const char *name, GraphNode **out, Graph *graph, GraphNode
 }
 
 // The memory is allocated without the lock: HIP may have to wait for the device.
-static Result addAllocateNode(const char *name, GraphNode **out, Graph *graph,
+static Result addAllocateNode(const TracedCall &entry, GraphNode **out, Graph *graph,
                               GraphNode *const *after, const EdgeData *data, size_t count,
                               AllocateNodeParameters *p) {
-  return callIn(name, [&](Context &context) -> Result {
+  return callIn(entry, [&](Context &context) -> Result {
     void *address = p ? p->address : nullptr;
     Made made = makeAllocateNode(context, p);
     if (made.error)
       return made.error;
-    Result result = addNode(name, out, graph, after, data, count, [&](Context &) { return made; });
+    Result result = addNode(entry, out, graph, after, data, count, [&](Context &) { return made; });
     if (result) {
       dropGraphMemory(std::get<AllocateOperation>(made.operation));
       p->address = address;
@@ -271,12 +271,13 @@ static Result addAllocateNode(const char *name, GraphNode **out, Graph *graph,
   });
 }
 
-static Result addAny(const char *name, GraphNode **out, Graph *graph, GraphNode *const *after,
-                     const EdgeData *data, size_t count, NodeParameters *p) {
+static Result addAny(const TracedCall &entry, GraphNode **out, Graph *graph,
+                     GraphNode *const *after, const EdgeData *data, size_t count,
+                     NodeParameters *p) {
   if (p && p->type == kAllocateNode && !hasReserved(*p))
-    return addAllocateNode(name, out, graph, after, data, count, &p->allocate);
+    return addAllocateNode(entry, out, graph, after, data, count, &p->allocate);
   GraphLock lock; // the node stays until its bodies were read
-  Result result = addNode(name, out, graph, after, data, count,
+  Result result = addNode(entry, out, graph, after, data, count,
                           [&](Context &context) { return makeNewNode(context, *graph, p); });
   if (result || p->type != kConditionalNode)
     return result;
@@ -295,95 +296,97 @@ extern "C" {
 
 Result cuGraphAddKernelNode_v2(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                                const KernelNodeParametersV2 *p) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, p), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeKernelNode(context, p); });
 }
 Result cuGraphAddKernelNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                             const KernelNodeParameters *p) {
-  return addNode(__func__, out, graph, after, nullptr, count, [&](Context &context) {
-    const KernelNodeParametersV2 wide = p ? widened(*p) : KernelNodeParametersV2{};
-    return makeKernelNode(context, p ? &wide : nullptr);
-  });
+  return addNode(RUBIA_CALL(out, graph, after, count, p), out, graph, after, nullptr, count,
+                 [&](Context &context) {
+                   const KernelNodeParametersV2 wide = p ? widened(*p) : KernelNodeParametersV2{};
+                   return makeKernelNode(context, p ? &wide : nullptr);
+                 });
 }
 
 Result cuGraphAddMemcpyNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                             const Copy3D *copy, Context *in) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, copy, in), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeCopyNode(context, copy, in); });
 }
 
 Result cuGraphAddMemsetNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                             const FillNodeParameters *fill, Context *in) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, fill, in), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeFillNode(context, fill, in); });
 }
 
 Result cuGraphAddHostNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                           const HostNodeParameters *host) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, host), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeHostNode(context, host); });
 }
 
 Result cuGraphAddChildGraphNode(GraphNode **out, Graph *graph, GraphNode *const *after,
                                 size_t count, Graph *child) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, child), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeChildNode(context, *graph, child, 0); });
 }
 
 Result cuGraphAddEmptyNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count), out, graph, after, nullptr, count,
                  [](Context &context) { return Made(context, EmptyOperation{}); });
 }
 
 Result cuGraphAddEventRecordNode(GraphNode **out, Graph *graph, GraphNode *const *after,
                                  size_t count, Event *event) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, event), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeRecordNode(context, event); });
 }
 
 Result cuGraphAddEventWaitNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                                Event *event) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, event), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeWaitNode(context, event); });
 }
 
 Result cuGraphAddBatchMemOpNode(GraphNode **out, Graph *graph, GraphNode *const *after,
                                 size_t count, const BatchNodeParameters *p) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, p), out, graph, after, nullptr, count,
                  [&](Context &) { return makeBatchNode(p); });
 }
 
 Result cuGraphAddExternalSemaphoresSignalNode(GraphNode **out, Graph *graph,
                                               GraphNode *const *after, size_t count,
                                               const SemaphoresNodeParameters *p) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, p), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeSignalNode(context, p); });
 }
 
 Result cuGraphAddExternalSemaphoresWaitNode(GraphNode **out, Graph *graph, GraphNode *const *after,
                                             size_t count, const SemaphoresNodeParameters *p) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, p), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeWaitSemaphoresNode(context, p); });
 }
 
 Result cuGraphAddMemAllocNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                               AllocateNodeParameters *p) {
-  return addAllocateNode(__func__, out, graph, after, nullptr, count, p);
+  return addAllocateNode(RUBIA_CALL(out, graph, after, count, p), out, graph, after, nullptr, count,
+                         p);
 }
 
 Result cuGraphAddMemFreeNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                              void *address) {
-  return addNode(__func__, out, graph, after, nullptr, count,
+  return addNode(RUBIA_CALL(out, graph, after, count, address), out, graph, after, nullptr, count,
                  [&](Context &context) { return makeFreeNode(context, *graph, address); });
 }
 
 Result cuGraphAddNode(GraphNode **out, Graph *graph, GraphNode *const *after, size_t count,
                       NodeParameters *p) {
-  return addAny(__func__, out, graph, after, nullptr, count, p);
+  return addAny(RUBIA_CALL(out, graph, after, count, p), out, graph, after, nullptr, count, p);
 }
 Result cuGraphAddNode_v2(GraphNode **out, Graph *graph, GraphNode *const *after,
                          const EdgeData *data, size_t count, NodeParameters *p) {
-  return addAny(__func__, out, graph, after, data, count, p);
+  return addAny(RUBIA_CALL(out, graph, after, data, count, p), out, graph, after, data, count, p);
 }
 
 } // extern "C"

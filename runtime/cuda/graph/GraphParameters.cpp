@@ -9,8 +9,8 @@ namespace rubia::runtime::cuda {
 
 // Runs `body` with the operation of a node of its kind.
 template <class Kind, class Body>
-static Result ask(const char *name, GraphNode *node, const void *out, Body body) {
-  return callIn(name, [&](Context &) -> Result {
+static Result ask(const TracedCall &entry, GraphNode *node, const void *out, Body body) {
+  return callIn(entry, [&](Context &) -> Result {
     GraphLock lock;
     auto *operation = liveNode(node) ? std::get_if<Kind>(&node->operation) : nullptr;
     return out && operation ? (body(*operation), kSuccess) : kInvalidValue;
@@ -59,8 +59,8 @@ static void assign(GraphNode &node, Made made) {
   node.context = made.context;
 }
 
-template <class Make> static Result change(const char *name, GraphNode *node, Make make) {
-  return callIn(name, [&](Context &context) -> Result {
+template <class Make> static Result change(const TracedCall &entry, GraphNode *node, Make make) {
+  return callIn(entry, [&](Context &context) -> Result {
     GraphLock lock;
     if (!liveNode(node))
       return kInvalidValue;
@@ -148,101 +148,108 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuGraphKernelNodeGetParams(GraphNode *node, KernelNodeParameters *out) {
-  return ask<KernelOperation>(
-      __func__, node, out, [&](KernelOperation &kernel) { *out = describe(*node, kernel).first; });
+  return ask<KernelOperation>(RUBIA_CALL(node, out), node, out, [&](KernelOperation &kernel) {
+    *out = describe(*node, kernel).first;
+  });
 }
 Result cuGraphKernelNodeGetParams_v2(GraphNode *node, KernelNodeParametersV2 *out) {
-  return ask<KernelOperation>(__func__, node, out,
+  return ask<KernelOperation>(RUBIA_CALL(node, out), node, out,
                               [&](KernelOperation &kernel) { *out = describe(*node, kernel); });
 }
 Result cuGraphMemcpyNodeGetParams(GraphNode *node, Copy3D *out) {
-  return ask<CopyOperation>(__func__, node, out,
+  return ask<CopyOperation>(RUBIA_CALL(node, out), node, out,
                             [&](CopyOperation &operation) { *out = operation.copy; });
 }
 Result cuGraphMemsetNodeGetParams(GraphNode *node, FillNodeParameters *out) {
-  return ask<FillOperation>(__func__, node, out,
+  return ask<FillOperation>(RUBIA_CALL(node, out), node, out,
                             [&](FillOperation &operation) { *out = operation.fill; });
 }
 Result cuGraphHostNodeGetParams(GraphNode *node, HostNodeParameters *out) {
-  return ask<HostOperation>(__func__, node, out,
+  return ask<HostOperation>(RUBIA_CALL(node, out), node, out,
                             [&](HostOperation &operation) { *out = operation.host; });
 }
 Result cuGraphChildGraphNodeGetGraph(GraphNode *node, Graph **out) {
-  return ask<ChildOperation>(__func__, node, out,
+  return ask<ChildOperation>(RUBIA_CALL(node, out), node, out,
                              [&](ChildOperation &operation) { *out = operation.graph; });
 }
 Result cuGraphEventRecordNodeGetEvent(GraphNode *node, Event **out) {
-  return ask<RecordOperation>(__func__, node, out,
+  return ask<RecordOperation>(RUBIA_CALL(node, out), node, out,
                               [&](RecordOperation &operation) { *out = operation.event.get(); });
 }
 Result cuGraphEventWaitNodeGetEvent(GraphNode *node, Event **out) {
-  return ask<WaitOperation>(__func__, node, out,
+  return ask<WaitOperation>(RUBIA_CALL(node, out), node, out,
                             [&](WaitOperation &operation) { *out = operation.event.get(); });
 }
 Result cuGraphMemAllocNodeGetParams(GraphNode *node, AllocateNodeParameters *out) {
-  return ask<AllocateOperation>(__func__, node, out,
+  return ask<AllocateOperation>(RUBIA_CALL(node, out), node, out,
                                 [&](AllocateOperation &operation) { *out = operation.parameters; });
 }
 Result cuGraphBatchMemOpNodeGetParams(GraphNode *node, BatchNodeParameters *out) {
-  return ask<BatchOperation>(__func__, node, out, [&](BatchOperation &batch) {
+  return ask<BatchOperation>(RUBIA_CALL(node, out), node, out, [&](BatchOperation &batch) {
     *out = {node->context, unsigned(batch.operations.size()), batch.operations.data(), 0};
   });
 }
 Result cuGraphExternalSemaphoresSignalNodeGetParams(GraphNode *node,
                                                     SemaphoresNodeParameters *out) {
   return ask<SignalSemaphoresOperation>(
-      __func__, node, out,
+      RUBIA_CALL(node, out), node, out,
       [&](SignalSemaphoresOperation &operation) { *out = describe(operation); });
 }
 Result cuGraphExternalSemaphoresWaitNodeGetParams(GraphNode *node, SemaphoresNodeParameters *out) {
   return ask<WaitSemaphoresOperation>(
-      __func__, node, out, [&](WaitSemaphoresOperation &operation) { *out = describe(operation); });
+      RUBIA_CALL(node, out), node, out,
+      [&](WaitSemaphoresOperation &operation) { *out = describe(operation); });
 }
 Result cuGraphMemFreeNodeGetParams(GraphNode *node, void **out) {
-  return ask<FreeOperation>(__func__, node, out,
+  return ask<FreeOperation>(RUBIA_CALL(node, out), node, out,
                             [&](FreeOperation &operation) { *out = operation.address; });
 }
 
 Result cuGraphKernelNodeSetParams_v2(GraphNode *node, const KernelNodeParametersV2 *p) {
-  return change(__func__, node, [&](Context &context) { return makeKernelNode(context, p); });
+  return change(RUBIA_CALL(node, p), node,
+                [&](Context &context) { return makeKernelNode(context, p); });
 }
 Result cuGraphKernelNodeSetParams(GraphNode *node, const KernelNodeParameters *p) {
-  return change(__func__, node, [&](Context &context) {
+  return change(RUBIA_CALL(node, p), node, [&](Context &context) {
     const KernelNodeParametersV2 wide = p ? widened(*p) : KernelNodeParametersV2{};
     return makeKernelNode(context, p ? &wide : nullptr);
   });
 }
 Result cuGraphMemcpyNodeSetParams(GraphNode *node, const Copy3D *copy) {
-  return change(__func__, node,
+  return change(RUBIA_CALL(node, copy), node,
                 [&](Context &) { return makeCopyNode(*node->context, copy, nullptr); });
 }
 Result cuGraphMemsetNodeSetParams(GraphNode *node, const FillNodeParameters *fill) {
-  return change(__func__, node,
+  return change(RUBIA_CALL(node, fill), node,
                 [&](Context &) { return makeFillNode(*node->context, fill, nullptr); });
 }
 Result cuGraphHostNodeSetParams(GraphNode *node, const HostNodeParameters *host) {
-  return change(__func__, node, [&](Context &context) { return makeHostNode(context, host); });
+  return change(RUBIA_CALL(node, host), node,
+                [&](Context &context) { return makeHostNode(context, host); });
 }
 Result cuGraphBatchMemOpNodeSetParams(GraphNode *node, const BatchNodeParameters *batch) {
-  return change(__func__, node, [&](Context &) { return makeBatchNode(batch); });
+  return change(RUBIA_CALL(node, batch), node, [&](Context &) { return makeBatchNode(batch); });
 }
 Result cuGraphExternalSemaphoresSignalNodeSetParams(GraphNode *node,
                                                     const SemaphoresNodeParameters *p) {
-  return change(__func__, node, [&](Context &) { return makeSignalNode(*node->context, p); });
+  return change(RUBIA_CALL(node, p), node,
+                [&](Context &) { return makeSignalNode(*node->context, p); });
 }
 Result cuGraphExternalSemaphoresWaitNodeSetParams(GraphNode *node,
                                                   const SemaphoresNodeParameters *p) {
-  return change(__func__, node,
+  return change(RUBIA_CALL(node, p), node,
                 [&](Context &) { return makeWaitSemaphoresNode(*node->context, p); });
 }
 Result cuGraphEventRecordNodeSetEvent(GraphNode *node, Event *event) {
-  return change(__func__, node, [&](Context &context) { return makeRecordNode(context, event); });
+  return change(RUBIA_CALL(node, event), node,
+                [&](Context &context) { return makeRecordNode(context, event); });
 }
 Result cuGraphEventWaitNodeSetEvent(GraphNode *node, Event *event) {
-  return change(__func__, node, [&](Context &context) { return makeWaitNode(context, event); });
+  return change(RUBIA_CALL(node, event), node,
+                [&](Context &context) { return makeWaitNode(context, event); });
 }
 Result cuGraphNodeSetParams(GraphNode *node, NodeParameters *p) {
-  return change(__func__, node, [&](Context &context) -> Made {
+  return change(RUBIA_CALL(node, p), node, [&](Context &context) -> Made {
     if (!p || p->type != node->type())
       return kInvalidValue;
     if (p->type == kConditionalNode) // bodies are changed instead
@@ -252,21 +259,21 @@ Result cuGraphNodeSetParams(GraphNode *node, NodeParameters *p) {
 }
 
 Result cuGraphKernelNodeGetAttribute(GraphNode *node, int id, char *out) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(node, id, out), [&](Context &) {
     GraphLock lock;
     auto *kernel = liveNode(node) ? std::get_if<KernelOperation>(&node->operation) : nullptr;
     return kernel && out ? getAttribute(*kernel, id, out) : kInvalidValue;
   });
 }
 Result cuGraphKernelNodeSetAttribute(GraphNode *node, int id, const char *value) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(node, id, value), [&](Context &) {
     GraphLock lock;
     auto *kernel = liveNode(node) ? std::get_if<KernelOperation>(&node->operation) : nullptr;
     return kernel && value ? setAttribute(*kernel, id, value) : kInvalidValue;
   });
 }
 Result cuGraphKernelNodeCopyAttributes(GraphNode *to, GraphNode *from) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(to, from), [&](Context &) {
     GraphLock lock;
     if (!liveNode(to) || !liveNode(from))
       return kInvalidValue;

@@ -111,8 +111,8 @@ private:
 };
 
 template <class Make>
-static Result change(const char *name, ExecutableGraph *handle, GraphNode *node, Make make) {
-  return callIn(name, [&](Context &context) -> Result {
+static Result change(const TracedCall &entry, ExecutableGraph *handle, GraphNode *node, Make make) {
+  return callIn(entry, [&](Context &context) -> Result {
     Found found(handle, node);
     if (!found.node)
       return kInvalidValue;
@@ -224,9 +224,9 @@ static Result update(Context &context, ExecutableGraph &executable, const Graph 
   return kSuccess;
 }
 
-static Result updateExecutable(const char *name, ExecutableGraph *handle, Graph *graph,
+static Result updateExecutable(const TracedCall &entry, ExecutableGraph *handle, Graph *graph,
                                UpdateResult &out) {
-  return callIn(name, [&](Context &context) -> Result {
+  return callIn(entry, [&](Context &context) -> Result {
     Found found(handle, nullptr);
     if (!found.executable || !liveGraph(graph))
       return kInvalidValue;
@@ -247,60 +247,61 @@ extern "C" {
 
 Result cuGraphExecKernelNodeSetParams_v2(ExecutableGraph *executable, GraphNode *node,
                                          const KernelNodeParametersV2 *p) {
-  return change(__func__, executable, node,
+  return change(RUBIA_CALL(executable, node, p), executable, node,
                 [&](Context &context) { return makeKernelNode(context, p); });
 }
 Result cuGraphExecKernelNodeSetParams(ExecutableGraph *executable, GraphNode *node,
                                       const KernelNodeParameters *p) {
-  return change(__func__, executable, node, [&](Context &context) {
+  return change(RUBIA_CALL(executable, node, p), executable, node, [&](Context &context) {
     const KernelNodeParametersV2 wide = p ? widened(*p) : KernelNodeParametersV2{};
     return makeKernelNode(context, p ? &wide : nullptr);
   });
 }
 Result cuGraphExecMemcpyNodeSetParams(ExecutableGraph *executable, GraphNode *node,
                                       const Copy3D *copy, Context *in) {
-  return change(__func__, executable, node, [&](Context &context) {
+  return change(RUBIA_CALL(executable, node, copy, in), executable, node, [&](Context &context) {
     return in ? makeCopyNode(context, copy, in) : Made(kInvalidValue);
   });
 }
 Result cuGraphExecMemsetNodeSetParams(ExecutableGraph *executable, GraphNode *node,
                                       const FillNodeParameters *fill, Context *in) {
-  return change(__func__, executable, node, [&](Context &context) {
+  return change(RUBIA_CALL(executable, node, fill, in), executable, node, [&](Context &context) {
     return in ? makeFillNode(context, fill, in) : Made(kInvalidValue);
   });
 }
 Result cuGraphExecHostNodeSetParams(ExecutableGraph *executable, GraphNode *node,
                                     const HostNodeParameters *host) {
-  return change(__func__, executable, node,
+  return change(RUBIA_CALL(executable, node, host), executable, node,
                 [&](Context &context) { return makeHostNode(context, host); });
 }
 Result cuGraphExecBatchMemOpNodeSetParams(ExecutableGraph *executable, GraphNode *node,
                                           const BatchNodeParameters *batch) {
-  return change(__func__, executable, node, [&](Context &) { return makeBatchNode(batch); });
+  return change(RUBIA_CALL(executable, node, batch), executable, node,
+                [&](Context &) { return makeBatchNode(batch); });
 }
 Result cuGraphExecExternalSemaphoresSignalNodeSetParams(ExecutableGraph *executable,
                                                         GraphNode *node,
                                                         const SemaphoresNodeParameters *p) {
-  return change(__func__, executable, node,
+  return change(RUBIA_CALL(executable, node, p), executable, node,
                 [&](Context &context) { return makeSignalNode(context, p); });
 }
 Result cuGraphExecExternalSemaphoresWaitNodeSetParams(ExecutableGraph *executable, GraphNode *node,
                                                       const SemaphoresNodeParameters *p) {
-  return change(__func__, executable, node,
+  return change(RUBIA_CALL(executable, node, p), executable, node,
                 [&](Context &context) { return makeWaitSemaphoresNode(context, p); });
 }
 Result cuGraphExecEventRecordNodeSetEvent(ExecutableGraph *executable, GraphNode *node,
                                           Event *event) {
-  return change(__func__, executable, node,
+  return change(RUBIA_CALL(executable, node, event), executable, node,
                 [&](Context &context) { return makeRecordNode(context, event); });
 }
 Result cuGraphExecEventWaitNodeSetEvent(ExecutableGraph *executable, GraphNode *node,
                                         Event *event) {
-  return change(__func__, executable, node,
+  return change(RUBIA_CALL(executable, node, event), executable, node,
                 [&](Context &context) { return makeWaitNode(context, event); });
 }
 Result cuGraphExecNodeSetParams(ExecutableGraph *executable, GraphNode *node, NodeParameters *p) {
-  return change(__func__, executable, node, [&](Context &context) -> Made {
+  return change(RUBIA_CALL(executable, node, p), executable, node, [&](Context &context) -> Made {
     if (!p || p->type != node->type())
       return kInvalidValue;
     if (p->type == kConditionalNode)
@@ -310,7 +311,7 @@ Result cuGraphExecNodeSetParams(ExecutableGraph *executable, GraphNode *node, No
 }
 
 Result cuGraphExecChildGraphNodeSetParams(ExecutableGraph *handle, GraphNode *node, Graph *child) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(handle, node, child), [&](Context &context) -> Result {
     Found found(handle, node);
     auto *operation = found.node ? std::get_if<ChildOperation>(&found.node->operation) : nullptr;
     if (!operation || !liveGraph(child))
@@ -328,7 +329,7 @@ Result cuGraphExecChildGraphNodeSetParams(ExecutableGraph *handle, GraphNode *no
 
 Result cuGraphExecUpdate_v2(ExecutableGraph *executable, Graph *graph, UpdateResult *result) {
   UpdateResult out{};
-  Result code = updateExecutable(__func__, executable, graph, out);
+  Result code = updateExecutable(RUBIA_CALL(executable, graph, result), executable, graph, out);
   if (result)
     *result = out;
   return code;
@@ -337,7 +338,8 @@ Result cuGraphExecUpdate_v2(ExecutableGraph *executable, Graph *graph, UpdateRes
 // NVIDIA's driver calls another number of nodes "not supported" here.
 Result cuGraphExecUpdate(ExecutableGraph *executable, Graph *graph, GraphNode **node, int *result) {
   UpdateResult out{};
-  Result code = updateExecutable(__func__, executable, graph, out);
+  Result code =
+      updateExecutable(RUBIA_CALL(executable, graph, node, result), executable, graph, out);
   if (node)
     *node = out.errorNode;
   if (result)
@@ -346,7 +348,7 @@ Result cuGraphExecUpdate(ExecutableGraph *executable, Graph *graph, GraphNode **
 }
 
 Result cuGraphNodeSetEnabled(ExecutableGraph *handle, GraphNode *node, unsigned isEnabled) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(handle, node, isEnabled), [&](Context &) {
     Found found(handle, node);
     if (!found.node || !canBeDisabled(*found.node))
       return kInvalidValue;
@@ -357,7 +359,7 @@ Result cuGraphNodeSetEnabled(ExecutableGraph *handle, GraphNode *node, unsigned 
 }
 
 Result cuGraphNodeGetEnabled(ExecutableGraph *handle, GraphNode *node, unsigned *isEnabled) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(handle, node, isEnabled), [&](Context &) {
     Found found(handle, node);
     if (!isEnabled || !found.node || !canBeDisabled(*found.node))
       return kInvalidValue;

@@ -31,10 +31,10 @@ Result checkAttributes(ArrayRef<CopyAttributes> attributes, const size_t *starts
   return kSuccess;
 }
 
-Result copyBatch(const char *name, void **to, void **from, size_t *sizes, size_t count,
+Result copyBatch(const TracedCall &entry, void **to, void **from, size_t *sizes, size_t count,
                  CopyAttributes *attributes, size_t *starts, size_t attributeCount, size_t *failed,
                  Stream *stream) {
-  return callIn(name, [&](Context &context) -> Result {
+  return callIn(entry, [&](Context &context) -> Result {
     if (!stream || stream == kLegacyStream)
       return kInvalidValue;
     if (failed)
@@ -98,9 +98,9 @@ Result sideOf(const CopyOperand &operand, size_t width, size_t height, size_t un
   return kSuccess;
 }
 
-Result copyBatch3D(const char *name, size_t count, BatchedCopy *copies, size_t *failed,
+Result copyBatch3D(const TracedCall &entry, size_t count, BatchedCopy *copies, size_t *failed,
                    uint64_t flags, Stream *stream) {
-  return callIn(name, [&](Context &context) -> Result {
+  return callIn(entry, [&](Context &context) -> Result {
     if (!stream || stream == kLegacyStream)
       return kInvalidValue;
     if (failed)
@@ -156,8 +156,8 @@ extern "C" {
 Result cuMemcpyBatchAsync_v2(void **to, void **from, size_t *sizes, size_t count,
                              CopyAttributes *attributes, size_t *starts, size_t attributeCount,
                              Stream *stream) {
-  return copyBatch(__func__, to, from, sizes, count, attributes, starts, attributeCount, nullptr,
-                   stream);
+  return copyBatch(RUBIA_CALL(to, from, sizes, count, attributes, starts, attributeCount, stream),
+                   to, from, sizes, count, attributes, starts, attributeCount, nullptr, stream);
 }
 Result cuMemcpyBatchAsync_v2_ptsz(void **to, void **from, size_t *sizes, size_t count,
                                   CopyAttributes *attributes, size_t *starts, size_t attributeCount,
@@ -168,8 +168,9 @@ Result cuMemcpyBatchAsync_v2_ptsz(void **to, void **from, size_t *sizes, size_t 
 Result cuMemcpyBatchAsync(void **to, void **from, size_t *sizes, size_t count,
                           CopyAttributes *attributes, size_t *starts, size_t attributeCount,
                           size_t *failed, Stream *stream) {
-  return copyBatch(__func__, to, from, sizes, count, attributes, starts, attributeCount, failed,
-                   stream);
+  return copyBatch(
+      RUBIA_CALL(to, from, sizes, count, attributes, starts, attributeCount, failed, stream), to,
+      from, sizes, count, attributes, starts, attributeCount, failed, stream);
 }
 Result cuMemcpyBatchAsync_ptsz(void **to, void **from, size_t *sizes, size_t count,
                                CopyAttributes *attributes, size_t *starts, size_t attributeCount,
@@ -180,7 +181,8 @@ Result cuMemcpyBatchAsync_ptsz(void **to, void **from, size_t *sizes, size_t cou
 
 Result cuMemcpy3DBatchAsync_v2(size_t count, BatchedCopy *copies, unsigned long long flags,
                                Stream *stream) {
-  return copyBatch3D(__func__, count, copies, nullptr, flags, stream);
+  return copyBatch3D(RUBIA_CALL(count, copies, flags, stream), count, copies, nullptr, flags,
+                     stream);
 }
 Result cuMemcpy3DBatchAsync_v2_ptsz(size_t count, BatchedCopy *copies, unsigned long long flags,
                                     Stream *stream) {
@@ -188,7 +190,8 @@ Result cuMemcpy3DBatchAsync_v2_ptsz(size_t count, BatchedCopy *copies, unsigned 
 }
 Result cuMemcpy3DBatchAsync(size_t count, BatchedCopy *copies, size_t *failed,
                             unsigned long long flags, Stream *stream) {
-  return copyBatch3D(__func__, count, copies, failed, flags, stream);
+  return copyBatch3D(RUBIA_CALL(count, copies, failed, flags, stream), count, copies, failed, flags,
+                     stream);
 }
 Result cuMemcpy3DBatchAsync_ptsz(size_t count, BatchedCopy *copies, size_t *failed,
                                  unsigned long long flags, Stream *stream) {

@@ -29,7 +29,7 @@ extern "C" {
 
 // The descriptor is the driver's from then on.
 Result cuImportExternalMemory(ExternalMemory **out, const ExternalMemoryHandle *wanted) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(out, wanted), [&](Context &context) -> Result {
     constexpr int kLastType = 9;
     if (!out || !wanted || wanted->type < kDescriptor || wanted->type > kLastType ||
         !wanted->size || (wanted->flags & ~kDedicated) ||
@@ -52,7 +52,7 @@ Result cuImportExternalMemory(ExternalMemory **out, const ExternalMemoryHandle *
 // The program frees it by cuMemFree.
 Result cuExternalMemoryGetMappedBuffer(void **pointer, ExternalMemory *memory,
                                        const ExternalBuffer *wanted) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(pointer, memory, wanted), [&](Context &context) -> Result {
     if (!memory)
       return kInvalidValue;
     if (!memories.contains(memory))
@@ -76,7 +76,7 @@ Result cuExternalMemoryGetMappedBuffer(void **pointer, ExternalMemory *memory,
 }
 
 Result cuDestroyExternalMemory(ExternalMemory *memory) {
-  return callToRelease(__func__, [&](Context &context) -> Result {
+  return callToRelease(RUBIA_CALL(memory), [&](Context &context) -> Result {
     if (!memory)
       return kInvalidValue;
     if (!memories.contains(memory))

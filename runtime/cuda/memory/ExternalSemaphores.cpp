@@ -41,9 +41,9 @@ Result refuse(const char *name) {
 }
 
 template <class Operation>
-Result submitSemaphores(const char *name, ExternalSemaphore *const *semaphores,
+Result submitSemaphores(const TracedCall &entry, ExternalSemaphore *const *semaphores,
                         const SemaphoreParameters *parameters, unsigned count, Stream *stream) {
-  return callOn(name, stream, [&](Context &context) {
+  return callOn(entry, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       Operation operation;
       if (!count)
@@ -104,7 +104,7 @@ extern "C" {
 
 // The descriptor is the driver's from then on.
 Result cuImportExternalSemaphore(ExternalSemaphore **out, const ExternalSemaphoreHandle *wanted) {
-  return callIn(__func__, [&](Context &) -> Result {
+  return callIn(RUBIA_CALL(out, wanted), [&](Context &) -> Result {
     constexpr int kLastType = 10;
     if (!out || !wanted || wanted->type < kBinary || wanted->type > kLastType || wanted->flags)
       return kInvalidValue;
@@ -116,7 +116,7 @@ Result cuImportExternalSemaphore(ExternalSemaphore **out, const ExternalSemaphor
     if (wanted->type == kTimeline && wanted->descriptor < 0)
       return kInvalidValue;
     if (!hip().hipImportExternalSemaphore || !hip().hipDestroyExternalSemaphore)
-      return refuse(__func__);
+      return refuse("cuImportExternalSemaphore");
     void *made = nullptr;
     if (Result result = ofImport(hip().hipImportExternalSemaphore(&made, wanted)))
       return result;
@@ -129,7 +129,7 @@ Result cuImportExternalSemaphore(ExternalSemaphore **out, const ExternalSemaphor
 }
 
 Result cuDestroyExternalSemaphore(ExternalSemaphore *semaphore) {
-  return callToRelease(__func__, [&](Context &context) -> Result {
+  return callToRelease(RUBIA_CALL(semaphore), [&](Context &context) -> Result {
     if (!semaphore)
       return kInvalidValue;
     std::shared_ptr<ExternalSemaphore> found = live(semaphore);
@@ -146,25 +146,28 @@ Result cuDestroyExternalSemaphore(ExternalSemaphore *semaphore) {
 Result cuSignalExternalSemaphoresAsync(ExternalSemaphore *const *semaphores,
                                        const SemaphoreParameters *parameters, unsigned count,
                                        Stream *stream) {
-  return submitSemaphores<SignalSemaphoresOperation>(__func__, semaphores, parameters, count,
-                                                     stream);
+  return submitSemaphores<SignalSemaphoresOperation>(
+      RUBIA_CALL(semaphores, parameters, count, stream), semaphores, parameters, count, stream);
 }
 Result cuWaitExternalSemaphoresAsync(ExternalSemaphore *const *semaphores,
                                      const SemaphoreParameters *parameters, unsigned count,
                                      Stream *stream) {
-  return submitSemaphores<WaitSemaphoresOperation>(__func__, semaphores, parameters, count, stream);
+  return submitSemaphores<WaitSemaphoresOperation>(
+      RUBIA_CALL(semaphores, parameters, count, stream), semaphores, parameters, count, stream);
 }
 Result cuSignalExternalSemaphoresAsync_ptsz(ExternalSemaphore *const *semaphores,
                                             const SemaphoreParameters *parameters, unsigned count,
                                             Stream *stream) {
-  return submitSemaphores<SignalSemaphoresOperation>(__func__, semaphores, parameters, count,
-                                                     mine(stream));
+  return submitSemaphores<SignalSemaphoresOperation>(
+      RUBIA_CALL(semaphores, parameters, count, stream), semaphores, parameters, count,
+      mine(stream));
 }
 Result cuWaitExternalSemaphoresAsync_ptsz(ExternalSemaphore *const *semaphores,
                                           const SemaphoreParameters *parameters, unsigned count,
                                           Stream *stream) {
-  return submitSemaphores<WaitSemaphoresOperation>(__func__, semaphores, parameters, count,
-                                                   mine(stream));
+  return submitSemaphores<WaitSemaphoresOperation>(
+      RUBIA_CALL(semaphores, parameters, count, stream), semaphores, parameters, count,
+      mine(stream));
 }
 
 } // extern "C"

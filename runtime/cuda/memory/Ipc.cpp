@@ -65,7 +65,7 @@ extern "C" {
 
 // Of the allocation that holds the address.
 Result cuIpcGetMemHandle(HipIpcHandle *handle, void *pointer) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(handle, pointer), [&](Context &context) -> Result {
     std::optional<Allocation> found = findAllocation(pointer);
     if (!handle || !found || found->kind != AllocationKind::Device)
       return kInvalidValue;
@@ -76,16 +76,16 @@ Result cuIpcGetMemHandle(HipIpcHandle *handle, void *pointer) {
 }
 
 Result cuIpcOpenMemHandle_v2(void **pointer, HipIpcHandle handle, unsigned flags) {
-  return callIn(__func__,
+  return callIn(RUBIA_CALL(pointer, handle, flags),
                 [&](Context &context) { return open(context, pointer, handle, flags, true); });
 }
 Result cuIpcOpenMemHandle(void **pointer, HipIpcHandle handle, unsigned flags) {
-  return callIn(__func__,
+  return callIn(RUBIA_CALL(pointer, handle, flags),
                 [&](Context &context) { return open(context, pointer, handle, flags, false); });
 }
 
 Result cuIpcCloseMemHandle(void *pointer) {
-  return callToRelease(__func__, Named{pointer}, [&](Context &context) -> Result {
+  return callToRelease(RUBIA_CALL(pointer), Named{pointer}, [&](Context &context) -> Result {
     std::optional<Allocation> found = findAllocation(pointer);
     if (!found || found->base != pointer || found->kind != AllocationKind::Opened)
       return kInvalidValue;
@@ -102,7 +102,7 @@ Result cuIpcCloseMemHandle(void *pointer) {
 }
 
 Result cuIpcGetEventHandle(HipIpcHandle *handle, Event *event) {
-  return callOn(__func__, event, [&](Context &context) -> Result {
+  return callOn(RUBIA_CALL(handle, event), event, [&](Context &context) -> Result {
     if (!handle || !event)
       return kInvalidValue;
     if (!liveEvent(event) || !event->isInterprocess() || event->isOpened)
@@ -114,7 +114,7 @@ Result cuIpcGetEventHandle(HipIpcHandle *handle, Event *event) {
 }
 
 Result cuIpcOpenEventHandle(Event **event, HipIpcHandle handle) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(event, handle), [&](Context &context) -> Result {
     if (!event)
       return kInvalidValue;
     if (!hip().hipIpcOpenEventHandle)

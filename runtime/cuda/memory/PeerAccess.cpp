@@ -159,7 +159,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuDeviceCanAccessPeer(int *can, int device, int peer) {
-  return callFor(__func__, device, [&](Device &found) -> Result {
+  return callFor(RUBIA_CALL(can, device, peer), device, [&](Device &found) -> Result {
     if (!deviceAt(peer))
       return kInvalidDevice;
     return can ? canAccess(found, *deviceAt(peer), *can) : kInvalidValue;
@@ -168,7 +168,7 @@ Result cuDeviceCanAccessPeer(int *can, int device, int peer) {
 
 // No rank, atomics or arrays are promised across a bus.
 Result cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
-  return callFor(__func__, device, [&](Device &found) -> Result {
+  return callFor(RUBIA_CALL(value, attribute, device, peer), device, [&](Device &found) -> Result {
     constexpr int kAccessSupported = 2, kLastP2PAttribute = 5;
     if (!deviceAt(peer) || peer == device)
       return kInvalidDevice;
@@ -180,7 +180,7 @@ Result cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) 
 }
 
 Result cuCtxEnablePeerAccess(Context *peer, unsigned flags) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(peer, flags), [&](Context &context) -> Result {
     if (flags)
       return kInvalidValue;
     if (!isContext(peer))
@@ -198,7 +198,7 @@ Result cuCtxEnablePeerAccess(Context *peer, unsigned flags) {
 }
 
 Result cuCtxDisablePeerAccess(Context *peer) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(peer), [&](Context &context) -> Result {
     if (!isContext(peer))
       return kInvalidContext;
     if (!peer->alive)
@@ -223,12 +223,12 @@ static Result noCapabilities(unsigned *capabilities, const int *operations, unsi
 }
 Result cuDeviceGetHostAtomicCapabilities(unsigned *capabilities, const int *operations,
                                          unsigned count, int device) {
-  return callFor(__func__, device,
+  return callFor(RUBIA_CALL(capabilities, operations, count, device), device,
                  [&](Device &) { return noCapabilities(capabilities, operations, count); });
 }
 Result cuDeviceGetP2PAtomicCapabilities(unsigned *capabilities, const int *operations,
                                         unsigned count, int device, int peer) {
-  return callFor(__func__, device, [&](Device &) {
+  return callFor(RUBIA_CALL(capabilities, operations, count, device, peer), device, [&](Device &) {
     return peer != device && deviceAt(peer) ? noCapabilities(capabilities, operations, count)
                                             : kInvalidDevice;
   });

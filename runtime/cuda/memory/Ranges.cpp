@@ -103,9 +103,9 @@ void apply(Advice &advice, int what, const MemoryLocation &place) {
   }
 }
 
-Result advise(const char *name, void *pointer, size_t bytes, int what,
+Result advise(const TracedCall &entry, void *pointer, size_t bytes, int what,
               const MemoryLocation &place) {
-  return callIn(name, [&](Context &context) -> Result {
+  return callIn(entry, [&](Context &context) -> Result {
     const bool needsPlace = what >= kSetPreferredLocation && what != kUnsetPreferredLocation;
     if (what < kSetReadMostly || what > kUnsetAccessedBy || place.type == kNowhere)
       return kInvalidValue;
@@ -226,9 +226,9 @@ Result checkBatch(Context &context, const Batch &batch, bool hasPlaces, uint64_t
 }
 
 // What is discarded may be anything afterwards, also what it was.
-Result runBatch(const char *name, const Batch &batch, bool hasPlaces, uint64_t flags,
+Result runBatch(const TracedCall &entry, const Batch &batch, bool hasPlaces, uint64_t flags,
                 Stream *stream) {
-  return callIn(name, [&](Context &context) -> Result {
+  return callIn(entry, [&](Context &context) -> Result {
     if (Result result = checkBatch(context, batch, hasPlaces, flags, stream))
       return result;
     size_t place = 0;
@@ -262,60 +262,65 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuMemAdvise_v2(void *pointer, size_t bytes, int advice, MemoryLocation place) {
-  const Result result = advise(__func__, pointer, bytes, advice, place);
+  const Result result =
+      advise(RUBIA_CALL(pointer, bytes, advice, place), pointer, bytes, advice, place);
   return result == kInvalidDevice ? kInvalidValue : result; // a place, not a device
 }
 Result cuMemAdvise(void *pointer, size_t bytes, int advice, int device) {
-  return advise(__func__, pointer, bytes, advice, placeOf(device));
+  return advise(RUBIA_CALL(pointer, bytes, advice, device), pointer, bytes, advice,
+                placeOf(device));
 }
 
 Result cuMemPrefetchAsync_v2(void *pointer, size_t bytes, MemoryLocation place, unsigned flags,
                              Stream *stream) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(pointer, bytes, place, flags, stream), [&](Context &context) {
     return flags ? kInvalidValue : prefetch(context, pointer, bytes, place, stream);
   });
 }
 Result cuMemPrefetchAsync(void *pointer, size_t bytes, int device, Stream *stream) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(pointer, bytes, device, stream), [&](Context &context) {
     return prefetch(context, pointer, bytes, placeOf(device), stream);
   });
 }
 
 Result cuMemRangeGetAttribute(void *out, size_t bytesOut, int attribute, void *pointer,
                               size_t bytes) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(out, bytesOut, attribute, pointer, bytes), [&](Context &context) {
     return rangeAttribute(context, out, bytesOut, attribute, pointer, bytes);
   });
 }
 Result cuMemRangeGetAttributes(void **out, size_t *sizes, int *attributes, size_t count,
                                void *pointer, size_t bytes) {
-  return callIn(__func__, [&](Context &context) -> Result {
-    if (!out || !sizes || !attributes || !count)
-      return kInvalidValue;
-    for (size_t i = 0; i < count; ++i)
-      if (Result result = rangeAttribute(context, out[i], sizes[i], attributes[i], pointer, bytes))
-        return result;
-    return kSuccess;
-  });
+  return callIn(
+      RUBIA_CALL(out, sizes, attributes, count, pointer, bytes), [&](Context &context) -> Result {
+        if (!out || !sizes || !attributes || !count)
+          return kInvalidValue;
+        for (size_t i = 0; i < count; ++i)
+          if (Result result =
+                  rangeAttribute(context, out[i], sizes[i], attributes[i], pointer, bytes))
+            return result;
+        return kSuccess;
+      });
 }
 
 Result cuMemPrefetchBatchAsync(void **pointers, size_t *sizes, size_t count, MemoryLocation *places,
                                size_t *starts, size_t placeCount, unsigned long long flags,
                                Stream *stream) {
-  return runBatch(__func__,
+  return runBatch(RUBIA_CALL(pointers, sizes, count, places, starts, placeCount, flags, stream),
                   {{pointers, count}, {sizes, count}, {places, placeCount}, {starts, placeCount}},
                   true, flags, stream);
 }
 Result cuMemDiscardAndPrefetchBatchAsync(void **pointers, size_t *sizes, size_t count,
                                          MemoryLocation *places, size_t *starts, size_t placeCount,
                                          unsigned long long flags, Stream *stream) {
-  return runBatch(__func__,
+  return runBatch(RUBIA_CALL(pointers, sizes, count, places, starts, placeCount, flags, stream),
                   {{pointers, count}, {sizes, count}, {places, placeCount}, {starts, placeCount}},
                   true, flags, stream);
 }
 Result cuMemDiscardBatchAsync(void **pointers, size_t *sizes, size_t count,
                               unsigned long long flags, Stream *stream) {
-  return runBatch(__func__, {{pointers, count}, {sizes, count}, {}, {}}, false, flags, stream);
+  return runBatch(RUBIA_CALL(pointers, sizes, count, flags, stream),
+                  {{pointers, count}, {sizes, count}, {}, {}}, false, flags, stream);
 }
 Result cuMemPrefetchBatchAsync_ptsz(void **pointers, size_t *sizes, size_t count,
                                     MemoryLocation *places, size_t *starts, size_t placeCount,

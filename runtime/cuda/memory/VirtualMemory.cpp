@@ -57,8 +57,8 @@ size_t hostPage() {
 }
 
 /// The frame of all of these: they need no context, and HIP's functions.
-template <class Body> Result callVirtual(const char *name, Body body) {
-  return call(name, [&]() -> Result {
+template <class Body> Result callVirtual(const TracedCall &entry, Body body) {
+  return call(entry, [&]() -> Result {
     const Hip &has = hip();
     if (!has.hipMemAddressReserve || !has.hipMemCreate || !has.hipMemMap || !has.hipMemUnmap ||
         !has.hipMemSetAccess || !has.hipMemRelease || !has.hipMemAddressFree)
@@ -278,7 +278,7 @@ extern "C" {
 
 Result cuMemGetAllocationGranularity(size_t *granularity, const AllocationProperties *properties,
                                      int option) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(granularity, properties, option), [&]() -> Result {
     constexpr int kMinimum = 0, kRecommended = 1;
     // The same for all; what memory there is only cuMemCreate tells.
     if (!granularity || !properties || (option != kMinimum && option != kRecommended))
@@ -290,7 +290,7 @@ Result cuMemGetAllocationGranularity(size_t *granularity, const AllocationProper
 
 Result cuMemAddressReserve(void **pointer, size_t bytes, size_t alignment, void *wanted,
                            unsigned long long flags) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(pointer, bytes, alignment, wanted, flags), [&]() -> Result {
     if (!pointer || !bytes || bytes % kGranularity || (alignment & (alignment - 1)) ||
         numberOf(wanted) % hostPage() || flags)
       return kInvalidValue;
@@ -307,7 +307,7 @@ Result cuMemAddressReserve(void **pointer, size_t bytes, size_t alignment, void 
 Result cuMemAddressFree(void *pointer, size_t bytes) {
   if (isExiting())
     return kSuccess;
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(pointer, bytes), [&]() -> Result {
     auto found = tables().reservations.find(numberOf(pointer));
     if (found == tables().reservations.end() || found->second != bytes)
       return kInvalidValue;
@@ -321,7 +321,7 @@ Result cuMemAddressFree(void *pointer, size_t bytes) {
 
 Result cuMemCreate(uint64_t *handle, size_t bytes, const AllocationProperties *properties,
                    unsigned long long flags) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(handle, bytes, properties, flags), [&]() -> Result {
     if (!handle || !bytes || bytes % kGranularity || flags)
       return kInvalidValue;
     if (Result result = check(properties))
@@ -341,7 +341,7 @@ Result cuMemCreate(uint64_t *handle, size_t bytes, const AllocationProperties *p
 Result cuMemRelease(uint64_t handle) {
   if (isExiting())
     return kSuccess;
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(handle), [&]() -> Result {
     PhysicalMemory *memory = find(handle);
     if (!memory)
       return kInvalidValue;
@@ -351,7 +351,7 @@ Result cuMemRelease(uint64_t handle) {
 }
 
 Result cuMemRetainAllocationHandle(uint64_t *handle, void *pointer) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(handle, pointer), [&]() -> Result {
     auto mapping = mappingAt(numberOf(pointer));
     if (!handle || mapping == tables().mappings.end())
       return kInvalidValue;
@@ -362,7 +362,7 @@ Result cuMemRetainAllocationHandle(uint64_t *handle, void *pointer) {
 }
 
 Result cuMemGetAllocationPropertiesFromHandle(AllocationProperties *properties, uint64_t handle) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(properties, handle), [&]() -> Result {
     PhysicalMemory *memory = find(handle);
     if (!properties || !memory)
       return kInvalidValue;
@@ -373,7 +373,7 @@ Result cuMemGetAllocationPropertiesFromHandle(AllocationProperties *properties, 
 
 Result cuMemMap(void *pointer, size_t bytes, size_t offset, uint64_t handle,
                 unsigned long long flags) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(pointer, bytes, offset, handle, flags), [&]() -> Result {
     PhysicalMemory *memory = find(handle);
     const uintptr_t start = numberOf(pointer);
     if (!memory || !bytes || !start || flags)
@@ -403,7 +403,7 @@ Result cuMemMap(void *pointer, size_t bytes, size_t offset, uint64_t handle,
 Result cuMemUnmap(void *pointer, size_t bytes) {
   if (isExiting())
     return kSuccess;
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(pointer, bytes), [&]() -> Result {
     Row row;
     if (!mappingsIn(pointer, bytes, row))
       return kInvalidValue;
@@ -422,7 +422,7 @@ Result cuMemUnmap(void *pointer, size_t bytes) {
 }
 
 Result cuMemSetAccess(void *pointer, size_t bytes, const MemoryAccess *list, size_t count) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(pointer, bytes, list, count), [&]() -> Result {
     if (!list || !count)
       return kInvalidValue;
     llvm::SmallVector<MemoryAccess> wanted(list, list + count);
@@ -451,7 +451,7 @@ Result cuMemSetAccess(void *pointer, size_t bytes, const MemoryAccess *list, siz
 }
 
 Result cuMemGetAccess(unsigned long long *flags, const MemoryLocation *location, void *pointer) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(flags, location, pointer), [&]() -> Result {
     if (!flags || !location)
       return kInvalidValue;
     if (checkAccess({*location, kNoAccess}))
@@ -473,7 +473,7 @@ Result cuMemGetAccess(unsigned long long *flags, const MemoryLocation *location,
 
 Result cuMemExportToShareableHandle(void *out, uint64_t handle, int type,
                                     unsigned long long flags) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(out, handle, type, flags), [&]() -> Result {
     PhysicalMemory *memory = find(handle);
     if (!out || !memory || flags)
       return kInvalidValue;
@@ -487,7 +487,7 @@ Result cuMemExportToShareableHandle(void *out, uint64_t handle, int type,
 }
 
 Result cuMemImportFromShareableHandle(uint64_t *handle, void *given, int type) {
-  return callVirtual(__func__, [&]() -> Result {
+  return callVirtual(RUBIA_CALL(handle, given, type), [&]() -> Result {
     constexpr int kByNumber = 70100000; // HIP 7.1; a pointer to it before
     int descriptor = int(numberOf(given));
     if (!handle)

@@ -27,8 +27,9 @@ constexpr unsigned kDefaultStream = 1; // CU_GREEN_CTX_DEFAULT_STREAM
 constexpr unsigned kNonBlocking = 1;   // CU_STREAM_NON_BLOCKING
 
 /// The frame of a function that names a green context.
-template <class Body> static Result callOf(const char *name, GreenContext *green, Body body) {
-  return call(name, [&]() -> Result {
+template <class Body>
+static Result callOf(const TracedCall &entry, GreenContext *green, Body body) {
+  return call(entry, [&]() -> Result {
     if (!green)
       return kInvalidContext;
     return greenContexts.contains(green) ? body(*green) : kInvalidHandle;
@@ -46,7 +47,7 @@ extern "C" {
 Result cuDevSmResourceSplitByCount(DeviceResource *groups, unsigned *count,
                                    const DeviceResource *input, DeviceResource *remaining,
                                    unsigned flags, unsigned least) {
-  return call(__func__, [&]() -> Result {
+  return call(RUBIA_CALL(groups, count, input, remaining, flags, least), [&]() -> Result {
     (void)flags; // how multiprocessors are taken apart, which these are not; any are taken
     if (!count || !input || (groups && !*count))
       return kInvalidValue;
@@ -68,7 +69,7 @@ Result cuDevSmResourceSplitByCount(DeviceResource *groups, unsigned *count,
 
 Result cuDevResourceGenerateDesc(ResourceList **out, const DeviceResource *resources,
                                  unsigned count) {
-  return call(__func__, [&]() -> Result {
+  return call(RUBIA_CALL(out, resources, count), [&]() -> Result {
     if (!out || !resources || count != 1)
       return kInvalidValue;
     if (resources->type != kMultiprocessors)
@@ -83,7 +84,7 @@ Result cuDevResourceGenerateDesc(ResourceList **out, const DeviceResource *resou
 }
 
 Result cuGreenCtxCreate(GreenContext **out, ResourceList *list, int ordinal, unsigned flags) {
-  return call(__func__, [&]() -> Result {
+  return call(RUBIA_CALL(out, list, ordinal, flags), [&]() -> Result {
     Device *device = deviceAt(ordinal);
     if (!out || flags != kDefaultStream)
       return kInvalidValue;
@@ -108,7 +109,7 @@ Result cuGreenCtxCreate(GreenContext **out, ResourceList *list, int ordinal, uns
 Result cuGreenCtxDestroy(GreenContext *green) {
   if (isExiting())
     return kSuccess;
-  return call(__func__, [&]() -> Result {
+  return call(RUBIA_CALL(green), [&]() -> Result {
     if (!green)
       return kInvalidContext;
     if (!greenContexts.remove(green))
@@ -122,35 +123,35 @@ Result cuGreenCtxDestroy(GreenContext *green) {
 }
 
 Result cuCtxFromGreenCtx(Context **out, GreenContext *green) {
-  return callOf(__func__, green, [&](GreenContext &found) {
+  return callOf(RUBIA_CALL(out, green), green, [&](GreenContext &found) {
     return out ? (*out = found.primary, kSuccess) : kInvalidValue;
   });
 }
 
 Result cuGreenCtxGetDevResource(GreenContext *green, DeviceResource *out, int type) {
-  return callOf(__func__, green, [&](GreenContext &found) {
+  return callOf(RUBIA_CALL(green, out, type), green, [&](GreenContext &found) {
     return cuDeviceGetDevResource(found.device.ordinal, out, type);
   });
 }
 
 Result cuGreenCtxGetId(GreenContext *green, unsigned long long *id) {
-  return callOf(__func__, green, [&](GreenContext &found) {
+  return callOf(RUBIA_CALL(green, id), green, [&](GreenContext &found) {
     return id ? (*id = found.id, kSuccess) : kInvalidValue;
   });
 }
 
 // Streams of the primary context are among those that are awaited: more than was asked for.
 Result cuGreenCtxRecordEvent(GreenContext *green, Event *event) {
-  return callOf(__func__, green,
+  return callOf(RUBIA_CALL(green, event), green,
                 [&](GreenContext &found) { return cuCtxRecordEvent(found.primary, event); });
 }
 Result cuGreenCtxWaitEvent(GreenContext *green, Event *event) {
-  return callOf(__func__, green,
+  return callOf(RUBIA_CALL(green, event), green,
                 [&](GreenContext &found) { return cuCtxWaitEvent(found.primary, event); });
 }
 
 Result cuGreenCtxStreamCreate(Stream **out, GreenContext *green, unsigned flags, int priority) {
-  return callOf(__func__, green, [&](GreenContext &found) -> Result {
+  return callOf(RUBIA_CALL(out, green, flags, priority), green, [&](GreenContext &found) -> Result {
     if (!out || flags != kNonBlocking)
       return kInvalidValue;
     if (Result result = enter(*found.primary))

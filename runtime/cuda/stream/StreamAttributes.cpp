@@ -98,21 +98,21 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuStreamGetAttribute(Stream *stream, int id, char *out) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(stream, id, out), stream, [&](Context &context) {
     return with(context, stream, [&](StreamAttributes &attributes, const Stream &found) {
       return out ? get(attributes, found, id, out) : kInvalidValue;
     });
   });
 }
 Result cuStreamSetAttribute(Stream *stream, int id, const char *value) {
-  return callOn(__func__, stream, [&](Context &context) {
+  return callOn(RUBIA_CALL(stream, id, value), stream, [&](Context &context) {
     return with(context, stream, [&](StreamAttributes &attributes, const Stream &) {
       return value ? set(attributes, id, value) : kInvalidValue;
     });
   });
 }
 Result cuStreamCopyAttributes(Stream *to, Stream *from) {
-  return callOn(__func__, to, [&](Context &context) -> Result {
+  return callOn(RUBIA_CALL(to, from), to, [&](Context &context) -> Result {
     StreamAttributes copy;
     if (Result result = with(context, from, [&](StreamAttributes &attributes, const Stream &) {
           copy = attributes;

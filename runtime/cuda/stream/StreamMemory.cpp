@@ -130,9 +130,9 @@ Result executeBatch(Context &context, const BatchOperation &batch, void *hipStre
   return kSuccess;
 }
 
-static Result submitBatch(const char *name, Stream *stream, const MemoryOperation *operations,
-                          unsigned count, unsigned flags) {
-  return callOn(name, stream, [&](Context &context) {
+static Result submitBatch(const TracedCall &entry, Stream *stream,
+                          const MemoryOperation *operations, unsigned count, unsigned flags) {
+  return callOn(entry, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       BatchOperation batch;
       if (Result result = makeBatch(context, operations, count, flags, batch))
@@ -142,19 +142,19 @@ static Result submitBatch(const char *name, Stream *stream, const MemoryOperatio
   });
 }
 
-static Result submitWord(const char *name, Stream *stream, MemoryOperationType type, void *address,
-                         uint64_t value, unsigned flags) {
+static Result submitWord(const TracedCall &entry, Stream *stream, MemoryOperationType type,
+                         void *address, uint64_t value, unsigned flags) {
   MemoryOperation operation{};
   operation.word = {type, address, value, flags, nullptr};
-  return submitBatch(name, stream, &operation, 1, 0);
+  return submitBatch(entry, stream, &operation, 1, 0);
 }
 
-static Result refuseFirst(const char *name, Stream *stream) {
-  return callOn(name, stream, [&](Context &context) {
+static Result refuseFirst(const TracedCall &entry, Stream *stream) {
+  return callOn(entry, stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &, void *hipStream) -> Result {
       return isCaptured(hipStream)
                  ? refuseCapture(hipStream)
-                 : fail(kNotSupported, Twine(name) + ": the first version is switched off");
+                 : fail(kNotSupported, Twine(entry.name) + ": the first version is switched off");
     });
   });
 }
@@ -169,20 +169,25 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuStreamWriteValue32_v2(Stream *stream, void *address, uint32_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWriteWord32, address, value, flags);
+  return submitWord(RUBIA_CALL(stream, address, value, flags), stream, kWriteWord32, address, value,
+                    flags);
 }
 Result cuStreamWriteValue64_v2(Stream *stream, void *address, uint64_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWriteWord64, address, value, flags);
+  return submitWord(RUBIA_CALL(stream, address, value, flags), stream, kWriteWord64, address, value,
+                    flags);
 }
 Result cuStreamWaitValue32_v2(Stream *stream, void *address, uint32_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWaitWord32, address, value, flags);
+  return submitWord(RUBIA_CALL(stream, address, value, flags), stream, kWaitWord32, address, value,
+                    flags);
 }
 Result cuStreamWaitValue64_v2(Stream *stream, void *address, uint64_t value, unsigned flags) {
-  return submitWord(__func__, stream, kWaitWord64, address, value, flags);
+  return submitWord(RUBIA_CALL(stream, address, value, flags), stream, kWaitWord64, address, value,
+                    flags);
 }
 Result cuStreamBatchMemOp_v2(Stream *stream, unsigned count, MemoryOperation *operations,
                              unsigned flags) {
-  return submitBatch(__func__, stream, operations, count, flags);
+  return submitBatch(RUBIA_CALL(stream, count, operations, flags), stream, operations, count,
+                     flags);
 }
 
 Result cuStreamWriteValue32_v2_ptsz(Stream *stream, void *address, uint32_t value, unsigned flags) {

@@ -26,10 +26,10 @@ CopySide3D device(void *pointer) {
   return side;
 }
 
-Result copyRow(const char *name, const CopySide3D &to, const CopySide3D &from, size_t bytes,
-               Stream *stream, bool async) {
+Result copyRow(const rubia::runtime::TracedCall &entry, const CopySide3D &to,
+               const CopySide3D &from, size_t bytes, Stream *stream, bool async) {
   const Copy3D copy{from, to, bytes, 1, 1};
-  return copy3D(name, &copy, stream, async);
+  return copy3D(entry, &copy, stream, async);
 }
 
 } // namespace
@@ -37,53 +37,64 @@ Result copyRow(const char *name, const CopySide3D &to, const CopySide3D &from, s
 extern "C" {
 
 Result cuMemcpyHtoA_v2(void *to, size_t offset, const void *from, size_t bytes) {
-  return copyRow(__func__, arrayAt(to, offset), host(from), bytes, nullptr, false);
+  return copyRow(RUBIA_CALL(to, offset, from, bytes), arrayAt(to, offset), host(from), bytes,
+                 nullptr, false);
 }
 Result cuMemcpyHtoA_v2_ptds(void *to, size_t offset, const void *from, size_t bytes) {
-  return copyRow(__func__, arrayAt(to, offset), host(from), bytes, kPerThreadStream, false);
+  return copyRow(RUBIA_CALL(to, offset, from, bytes), arrayAt(to, offset), host(from), bytes,
+                 kPerThreadStream, false);
 }
 Result cuMemcpyAtoH_v2(void *to, void *from, size_t offset, size_t bytes) {
-  return copyRow(__func__, host(to), arrayAt(from, offset), bytes, nullptr, false);
+  return copyRow(RUBIA_CALL(to, from, offset, bytes), host(to), arrayAt(from, offset), bytes,
+                 nullptr, false);
 }
 Result cuMemcpyAtoH_v2_ptds(void *to, void *from, size_t offset, size_t bytes) {
-  return copyRow(__func__, host(to), arrayAt(from, offset), bytes, kPerThreadStream, false);
+  return copyRow(RUBIA_CALL(to, from, offset, bytes), host(to), arrayAt(from, offset), bytes,
+                 kPerThreadStream, false);
 }
 Result cuMemcpyDtoA_v2(void *to, size_t offset, void *from, size_t bytes) {
-  return copyRow(__func__, arrayAt(to, offset), device(from), bytes, nullptr, false);
+  return copyRow(RUBIA_CALL(to, offset, from, bytes), arrayAt(to, offset), device(from), bytes,
+                 nullptr, false);
 }
 Result cuMemcpyDtoA_v2_ptds(void *to, size_t offset, void *from, size_t bytes) {
-  return copyRow(__func__, arrayAt(to, offset), device(from), bytes, kPerThreadStream, false);
+  return copyRow(RUBIA_CALL(to, offset, from, bytes), arrayAt(to, offset), device(from), bytes,
+                 kPerThreadStream, false);
 }
 Result cuMemcpyAtoD_v2(void *to, void *from, size_t offset, size_t bytes) {
-  return copyRow(__func__, device(to), arrayAt(from, offset), bytes, nullptr, false);
+  return copyRow(RUBIA_CALL(to, from, offset, bytes), device(to), arrayAt(from, offset), bytes,
+                 nullptr, false);
 }
 Result cuMemcpyAtoD_v2_ptds(void *to, void *from, size_t offset, size_t bytes) {
-  return copyRow(__func__, device(to), arrayAt(from, offset), bytes, kPerThreadStream, false);
+  return copyRow(RUBIA_CALL(to, from, offset, bytes), device(to), arrayAt(from, offset), bytes,
+                 kPerThreadStream, false);
 }
 Result cuMemcpyAtoA_v2(void *to, size_t toOffset, void *from, size_t fromOffset, size_t bytes) {
-  return copyRow(__func__, arrayAt(to, toOffset), arrayAt(from, fromOffset), bytes, nullptr, false);
+  return copyRow(RUBIA_CALL(to, toOffset, from, fromOffset, bytes), arrayAt(to, toOffset),
+                 arrayAt(from, fromOffset), bytes, nullptr, false);
 }
 Result cuMemcpyAtoA_v2_ptds(void *to, size_t toOffset, void *from, size_t fromOffset,
                             size_t bytes) {
-  return copyRow(__func__, arrayAt(to, toOffset), arrayAt(from, fromOffset), bytes,
-                 kPerThreadStream, false);
+  return copyRow(RUBIA_CALL(to, toOffset, from, fromOffset, bytes), arrayAt(to, toOffset),
+                 arrayAt(from, fromOffset), bytes, kPerThreadStream, false);
 }
 Result cuMemcpyHtoAAsync_v2(void *to, size_t offset, const void *from, size_t bytes,
                             Stream *stream) {
-  return copyRow(__func__, arrayAt(to, offset), host(from), bytes, stream, true);
+  return copyRow(RUBIA_CALL(to, offset, from, bytes, stream), arrayAt(to, offset), host(from),
+                 bytes, stream, true);
 }
 Result cuMemcpyHtoAAsync_v2_ptsz(void *to, size_t offset, const void *from, size_t bytes,
                                  Stream *stream) {
-  return copyRow(__func__, arrayAt(to, offset), host(from), bytes,
-                 stream ? stream : kPerThreadStream, true);
+  return copyRow(RUBIA_CALL(to, offset, from, bytes, stream), arrayAt(to, offset), host(from),
+                 bytes, stream ? stream : kPerThreadStream, true);
 }
 Result cuMemcpyAtoHAsync_v2(void *to, void *from, size_t offset, size_t bytes, Stream *stream) {
-  return copyRow(__func__, host(to), arrayAt(from, offset), bytes, stream, true);
+  return copyRow(RUBIA_CALL(to, from, offset, bytes, stream), host(to), arrayAt(from, offset),
+                 bytes, stream, true);
 }
 Result cuMemcpyAtoHAsync_v2_ptsz(void *to, void *from, size_t offset, size_t bytes,
                                  Stream *stream) {
-  return copyRow(__func__, host(to), arrayAt(from, offset), bytes,
-                 stream ? stream : kPerThreadStream, true);
+  return copyRow(RUBIA_CALL(to, from, offset, bytes, stream), host(to), arrayAt(from, offset),
+                 bytes, stream ? stream : kPerThreadStream, true);
 }
 
 } // extern "C"

@@ -258,13 +258,13 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuArray3DCreate_v2(Array **out, const Array3DDescriptor *descriptor) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(out, descriptor), [&](Context &context) {
     return out && descriptor ? makeArray(context, out, *descriptor) : kInvalidValue;
   });
 }
 
 Result cuArrayCreate_v2(Array **out, const ArrayDescriptor *descriptor) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(out, descriptor), [&](Context &context) {
     if (!out || !descriptor)
       return kInvalidValue;
     const ArrayDescriptor &d = *descriptor;
@@ -273,7 +273,7 @@ Result cuArrayCreate_v2(Array **out, const ArrayDescriptor *descriptor) {
 }
 
 Result cuArray3DGetDescriptor_v2(Array3DDescriptor *out, Array *array) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(out, array), [&]() {
     if (!isLive(array))
       return kInvalidHandle;
     return out ? (*out = array->descriptor, kSuccess) : kInvalidValue;
@@ -281,7 +281,7 @@ Result cuArray3DGetDescriptor_v2(Array3DDescriptor *out, Array *array) {
 }
 
 Result cuArrayGetDescriptor_v2(ArrayDescriptor *out, Array *array) {
-  return call(__func__, [&]() {
+  return call(RUBIA_CALL(out, array), [&]() {
     if (!isLive(array))
       return kInvalidHandle;
     if (!out)
@@ -293,7 +293,7 @@ Result cuArrayGetDescriptor_v2(ArrayDescriptor *out, Array *array) {
 }
 
 Result cuArrayDestroy(Array *array) {
-  return callToRelease(__func__, array, [&](Context &context) -> Result {
+  return callToRelease(RUBIA_CALL(array), array, [&](Context &context) -> Result {
     if (!isLive(array))
       return kInvalidHandle;
     if (array->owner)
@@ -308,7 +308,7 @@ Result cuArrayDestroy(Array *array) {
 }
 
 Result cuArrayGetMemoryRequirements(ArrayMemoryRequirements *, Array *array, int ordinal) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(array, ordinal), [&](Context &) {
     if (!isLive(array))
       return kInvalidHandle;
     return deviceAt(ordinal) ? requirements() : kInvalidDevice;
@@ -317,7 +317,7 @@ Result cuArrayGetMemoryRequirements(ArrayMemoryRequirements *, Array *array, int
 
 // No format that we have has planes.
 Result cuArrayGetPlane(Array **out, Array *array, unsigned) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(out, array), [&](Context &) {
     if (!isLive(array))
       return kInvalidHandle;
     return out ? fail(kInvalidValue, "array: its format has no planes") : kInvalidValue;
@@ -326,7 +326,7 @@ Result cuArrayGetPlane(Array **out, Array *array, unsigned) {
 
 // No array is sparse.
 Result cuArrayGetSparseProperties(void *out, Array *array) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(out, array), [&](Context &) {
     if (!isLive(array))
       return kInvalidHandle;
     return out ? fail(kInvalidValue, "array: it is not sparse") : kInvalidValue;
@@ -335,13 +335,13 @@ Result cuArrayGetSparseProperties(void *out, Array *array) {
 
 Result cuMipmappedArrayCreate(MipmappedArray **out, const Array3DDescriptor *descriptor,
                               unsigned levels) {
-  return callIn(__func__, [&](Context &context) {
+  return callIn(RUBIA_CALL(out, descriptor, levels), [&](Context &context) {
     return out && descriptor ? makeMipmapped(context, out, *descriptor, levels) : kInvalidValue;
   });
 }
 
 Result cuMipmappedArrayGetLevel(Array **out, MipmappedArray *array, unsigned level) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(out, array, level), [&](Context &) {
     if (!isLive(array))
       return kInvalidHandle;
     if (!out || level >= array->levels.size())
@@ -352,7 +352,7 @@ Result cuMipmappedArrayGetLevel(Array **out, MipmappedArray *array, unsigned lev
 }
 
 Result cuMipmappedArrayDestroy(MipmappedArray *array) {
-  return callToRelease(__func__, [&](Context &context) -> Result {
+  return callToRelease(RUBIA_CALL(array), [&](Context &context) -> Result {
     if (!isLive(array))
       return kInvalidHandle;
     if (Result result = checkUnsafe())
@@ -368,7 +368,7 @@ Result cuMipmappedArrayDestroy(MipmappedArray *array) {
 
 Result cuMipmappedArrayGetMemoryRequirements(ArrayMemoryRequirements *, MipmappedArray *array,
                                              int ordinal) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(array, ordinal), [&](Context &) {
     if (!isLive(array))
       return kInvalidHandle;
     return deviceAt(ordinal) ? requirements() : kInvalidDevice;
@@ -376,7 +376,7 @@ Result cuMipmappedArrayGetMemoryRequirements(ArrayMemoryRequirements *, Mipmappe
 }
 
 Result cuMipmappedArrayGetSparseProperties(void *out, MipmappedArray *array) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(out, array), [&](Context &) {
     if (!isLive(array))
       return kInvalidHandle;
     return out ? fail(kInvalidValue, "array: it is not sparse") : kInvalidValue;
@@ -385,7 +385,7 @@ Result cuMipmappedArrayGetSparseProperties(void *out, MipmappedArray *array) {
 
 // The largest width of a texture on linear memory.
 Result cuDeviceGetTexture1DLinearMaxWidth(size_t *out, int format, unsigned channels, int ordinal) {
-  return call(__func__, [&]() -> Result {
+  return call(RUBIA_CALL(out, format, channels, ordinal), [&]() -> Result {
     if (!out)
       return kInvalidValue;
     if (!deviceAt(ordinal))

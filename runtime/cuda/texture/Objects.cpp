@@ -70,7 +70,7 @@ extern "C" {
 
 Result cuTexObjectCreate(ObjectHandle *out, const ResourceDescriptor *resource,
                          const TextureDescriptor *texture, const ViewDescriptor *view) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(out, resource, texture, view), [&](Context &context) -> Result {
     if (!out || !resource || !texture)
       return kInvalidValue;
     abi::Texture record;
@@ -82,25 +82,26 @@ Result cuTexObjectCreate(ObjectHandle *out, const ResourceDescriptor *resource,
 }
 
 Result cuTexObjectDestroy(ObjectHandle handle) {
-  return callToRelease(__func__, [&](Context &context) { return destroy(context, handle, false); });
+  return callToRelease(RUBIA_CALL(handle),
+                       [&](Context &context) { return destroy(context, handle, false); });
 }
 
 Result cuTexObjectGetResourceDesc(ResourceDescriptor *out, ObjectHandle handle) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(out, handle), [&](Context &) {
     return get(handle, false, out,
                [&](const Object &object) { return *out = object.resource, kSuccess; });
   });
 }
 
 Result cuTexObjectGetTextureDesc(TextureDescriptor *out, ObjectHandle handle) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(out, handle), [&](Context &) {
     return get(handle, false, out,
                [&](const Object &object) { return *out = object.texture, kSuccess; });
   });
 }
 
 Result cuTexObjectGetResourceViewDesc(ViewDescriptor *out, ObjectHandle handle) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(out, handle), [&](Context &) {
     return get(handle, false, out, [&](const Object &object) {
       return *out = object.view.value_or(ViewDescriptor{}), kSuccess;
     });
@@ -108,7 +109,7 @@ Result cuTexObjectGetResourceViewDesc(ViewDescriptor *out, ObjectHandle handle) 
 }
 
 Result cuSurfObjectCreate(ObjectHandle *out, const ResourceDescriptor *resource) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(out, resource), [&](Context &context) -> Result {
     if (!out || !resource)
       return kInvalidValue;
     abi::Texture record;
@@ -119,11 +120,12 @@ Result cuSurfObjectCreate(ObjectHandle *out, const ResourceDescriptor *resource)
 }
 
 Result cuSurfObjectDestroy(ObjectHandle handle) {
-  return callToRelease(__func__, [&](Context &context) { return destroy(context, handle, true); });
+  return callToRelease(RUBIA_CALL(handle),
+                       [&](Context &context) { return destroy(context, handle, true); });
 }
 
 Result cuSurfObjectGetResourceDesc(ResourceDescriptor *out, ObjectHandle handle) {
-  return callIn(__func__, [&](Context &) {
+  return callIn(RUBIA_CALL(out, handle), [&](Context &) {
     return get(handle, true, out,
                [&](const Object &object) { return *out = object.resource, kSuccess; });
   });

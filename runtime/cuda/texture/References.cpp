@@ -62,8 +62,9 @@ Result update(TextureReference &reference) {
 }
 
 // The frame of a function that changes a reference: what fails is not changed.
-template <class Change> Result change(const char *name, TextureReference *handle, Change change) {
-  return callIn(name, [&](Context &) -> Result {
+template <class Change>
+Result change(const TracedCall &entry, TextureReference *handle, Change change) {
+  return callIn(entry, [&](Context &) -> Result {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     auto found = textures.find(handle);
     if (found == textures.end())
@@ -78,8 +79,8 @@ template <class Change> Result change(const char *name, TextureReference *handle
   });
 }
 
-template <class Get> Result get(const char *name, TextureReference *handle, Get get) {
-  return callIn(name, [&](Context &) -> Result {
+template <class Get> Result get(const TracedCall &entry, TextureReference *handle, Get get) {
+  return callIn(entry, [&](Context &) -> Result {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     return textures.contains(handle) ? get(*handle) : kInvalidHandle;
   });
@@ -149,7 +150,7 @@ using namespace rubia::runtime::cuda;
 extern "C" {
 
 Result cuTexRefCreate(TextureReference **out) {
-  return callIn(__func__, [&](Context &context) -> Result {
+  return callIn(RUBIA_CALL(out), [&](Context &context) -> Result {
     if (!out)
       return kInvalidValue;
     auto made = std::make_unique<TextureReference>();
@@ -162,7 +163,7 @@ Result cuTexRefCreate(TextureReference **out) {
 }
 
 Result cuTexRefDestroy(TextureReference *reference) {
-  return callToRelease(__func__, [&](Context &) -> Result {
+  return callToRelease(RUBIA_CALL(reference), [&](Context &) -> Result {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     auto found = textures.find(reference);
     if (found == textures.end() || reference->module)
@@ -173,7 +174,7 @@ Result cuTexRefDestroy(TextureReference *reference) {
 }
 
 Result cuTexRefSetArray(TextureReference *reference, Array *array, unsigned flags) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
+  return change(RUBIA_CALL(reference, array, flags), reference, [&](TextureReference &r) -> Result {
     if (!isLive(array))
       return kInvalidHandle;
     if (flags & ~kOverrideFormat)
@@ -190,7 +191,7 @@ Result cuTexRefSetArray(TextureReference *reference, Array *array, unsigned flag
 
 Result cuTexRefSetMipmappedArray(TextureReference *reference, MipmappedArray *array,
                                  unsigned flags) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
+  return change(RUBIA_CALL(reference, array, flags), reference, [&](TextureReference &r) -> Result {
     if (!isLive(array))
       return kInvalidHandle;
     if (flags & ~kOverrideFormat)
@@ -209,37 +210,39 @@ Result cuTexRefSetMipmappedArray(TextureReference *reference, MipmappedArray *ar
 // it is given back, for the program to add.
 Result cuTexRefSetAddress_v2(size_t *offset, TextureReference *reference, void *address,
                              size_t bytes) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
-    const size_t behind = reinterpret_cast<uint64_t>(address) % 16;
-    if (behind && !offset)
-      return kInvalidValue;
-    if (offset)
-      *offset = behind;
-    r.resource = {};
-    r.isBound = address;
-    if (!address)
-      return kSuccess;
-    r.resource.type = kResourceLinear;
-    r.resource.linear = {static_cast<char *>(address) - behind, r.format, r.channels,
-                         bytes + behind};
-    return kSuccess;
-  });
+  return change(RUBIA_CALL(offset, reference, address, bytes), reference,
+                [&](TextureReference &r) -> Result {
+                  const size_t behind = reinterpret_cast<uint64_t>(address) % 16;
+                  if (behind && !offset)
+                    return kInvalidValue;
+                  if (offset)
+                    *offset = behind;
+                  r.resource = {};
+                  r.isBound = address;
+                  if (!address)
+                    return kSuccess;
+                  r.resource.type = kResourceLinear;
+                  r.resource.linear = {static_cast<char *>(address) - behind, r.format, r.channels,
+                                       bytes + behind};
+                  return kSuccess;
+                });
 }
 
 Result cuTexRefSetAddress2D_v3(TextureReference *reference, const ArrayDescriptor *descriptor,
                                void *address, size_t pitch) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
-    if (!descriptor)
-      return kInvalidValue;
-    r.resource = {};
-    r.resource.type = kResourcePitched;
-    r.resource.pitched = {address,           descriptor->format, descriptor->channels,
-                          descriptor->width, descriptor->height, pitch};
-    r.format = descriptor->format;
-    r.channels = descriptor->channels;
-    r.isBound = true;
-    return kSuccess;
-  });
+  return change(RUBIA_CALL(reference, descriptor, address, pitch), reference,
+                [&](TextureReference &r) -> Result {
+                  if (!descriptor)
+                    return kInvalidValue;
+                  r.resource = {};
+                  r.resource.type = kResourcePitched;
+                  r.resource.pitched = {address,           descriptor->format, descriptor->channels,
+                                        descriptor->width, descriptor->height, pitch};
+                  r.format = descriptor->format;
+                  r.channels = descriptor->channels;
+                  r.isBound = true;
+                  return kSuccess;
+                });
 }
 Result cuTexRefSetAddress2D_v2(TextureReference *reference, const ArrayDescriptor *descriptor,
                                void *address, size_t pitch) {
@@ -247,34 +250,36 @@ Result cuTexRefSetAddress2D_v2(TextureReference *reference, const ArrayDescripto
 }
 
 Result cuTexRefSetFormat(TextureReference *reference, int format, int channels) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
-    if (channels != 1 && channels != 2 && channels != 4)
-      return kInvalidValue;
-    if (!factsOf(format, unsigned(channels)))
-      return ignored("format", format);
-    r.format = format;
-    r.channels = unsigned(channels);
-    if (r.isBound && r.resource.type == kResourceLinear) {
-      r.resource.linear.format = format;
-      r.resource.linear.channels = r.channels;
-    }
-    return kSuccess;
-  });
+  return change(RUBIA_CALL(reference, format, channels), reference,
+                [&](TextureReference &r) -> Result {
+                  if (channels != 1 && channels != 2 && channels != 4)
+                    return kInvalidValue;
+                  if (!factsOf(format, unsigned(channels)))
+                    return ignored("format", format);
+                  r.format = format;
+                  r.channels = unsigned(channels);
+                  if (r.isBound && r.resource.type == kResourceLinear) {
+                    r.resource.linear.format = format;
+                    r.resource.linear.channels = r.channels;
+                  }
+                  return kSuccess;
+                });
 }
 
 Result cuTexRefSetAddressMode(TextureReference *reference, int dimension, int mode) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
-    if (dimension < 0 || dimension > 2)
-      return kInvalidValue;
-    if (mode < 0 || mode > 3)
-      return ignored("address mode", mode);
-    r.texture.addressMode[dimension] = mode;
-    return kSuccess;
-  });
+  return change(RUBIA_CALL(reference, dimension, mode), reference,
+                [&](TextureReference &r) -> Result {
+                  if (dimension < 0 || dimension > 2)
+                    return kInvalidValue;
+                  if (mode < 0 || mode > 3)
+                    return ignored("address mode", mode);
+                  r.texture.addressMode[dimension] = mode;
+                  return kSuccess;
+                });
 }
 
 Result cuTexRefSetFilterMode(TextureReference *reference, int mode) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
+  return change(RUBIA_CALL(reference, mode), reference, [&](TextureReference &r) -> Result {
     if (mode != 0 && mode != 1)
       return ignored("filter mode", mode);
     r.texture.filter = mode;
@@ -283,7 +288,7 @@ Result cuTexRefSetFilterMode(TextureReference *reference, int mode) {
 }
 
 Result cuTexRefSetMipmapFilterMode(TextureReference *reference, int mode) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
+  return change(RUBIA_CALL(reference, mode), reference, [&](TextureReference &r) -> Result {
     if (mode != 0 && mode != 1)
       return ignored("filter mode", mode);
     r.texture.mipmapFilter = mode;
@@ -292,12 +297,12 @@ Result cuTexRefSetMipmapFilterMode(TextureReference *reference, int mode) {
 }
 
 Result cuTexRefSetMipmapLevelBias(TextureReference *reference, float bias) {
-  return change(__func__, reference,
+  return change(RUBIA_CALL(reference, bias), reference,
                 [&](TextureReference &r) { return r.texture.levelBias = bias, kSuccess; });
 }
 
 Result cuTexRefSetMipmapLevelClamp(TextureReference *reference, float least, float most) {
-  return change(__func__, reference, [&](TextureReference &r) {
+  return change(RUBIA_CALL(reference, least, most), reference, [&](TextureReference &r) {
     r.texture.minLevel = least;
     r.texture.maxLevel = most;
     return kSuccess;
@@ -305,12 +310,12 @@ Result cuTexRefSetMipmapLevelClamp(TextureReference *reference, float least, flo
 }
 
 Result cuTexRefSetMaxAnisotropy(TextureReference *reference, unsigned most) {
-  return change(__func__, reference,
+  return change(RUBIA_CALL(reference, most), reference,
                 [&](TextureReference &r) { return r.texture.maxAnisotropy = most, kSuccess; });
 }
 
 Result cuTexRefSetBorderColor(TextureReference *reference, const float *color) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
+  return change(RUBIA_CALL(reference, color), reference, [&](TextureReference &r) -> Result {
     if (!color)
       return kInvalidValue;
     memcpy(r.texture.border, color, sizeof(r.texture.border));
@@ -319,7 +324,7 @@ Result cuTexRefSetBorderColor(TextureReference *reference, const float *color) {
 }
 
 Result cuTexRefSetFlags(TextureReference *reference, unsigned flags) {
-  return change(__func__, reference, [&](TextureReference &r) -> Result {
+  return change(RUBIA_CALL(reference, flags), reference, [&](TextureReference &r) -> Result {
     if (flags & ~kKnownTextureFlags)
       return kInvalidValue;
     r.texture.flags = flags;
@@ -328,7 +333,7 @@ Result cuTexRefSetFlags(TextureReference *reference, unsigned flags) {
 }
 
 Result cuTexRefGetAddress_v2(void **out, TextureReference *reference) {
-  return get(__func__, reference, [&](const TextureReference &r) -> Result {
+  return get(RUBIA_CALL(out, reference), reference, [&](const TextureReference &r) -> Result {
     if (!r.isBound)
       return kInvalidValue;
     switch (r.resource.type) {
@@ -342,68 +347,71 @@ Result cuTexRefGetAddress_v2(void **out, TextureReference *reference) {
 }
 
 Result cuTexRefGetArray(Array **out, TextureReference *reference) {
-  return get(__func__, reference, [&](const TextureReference &r) -> Result {
+  return get(RUBIA_CALL(out, reference), reference, [&](const TextureReference &r) -> Result {
     return r.isBound && r.resource.type == kResourceArray ? put(out, r.resource.array)
                                                           : kInvalidValue;
   });
 }
 
 Result cuTexRefGetMipmappedArray(MipmappedArray **out, TextureReference *reference) {
-  return get(__func__, reference, [&](const TextureReference &r) -> Result {
+  return get(RUBIA_CALL(out, reference), reference, [&](const TextureReference &r) -> Result {
     return r.isBound && r.resource.type == kResourceMipmapped ? put(out, r.resource.mipmapped)
                                                               : kInvalidValue;
   });
 }
 
 Result cuTexRefGetAddressMode(int *out, TextureReference *reference, int dimension) {
-  return get(__func__, reference, [&](const TextureReference &r) -> Result {
-    return dimension < 0 || dimension > 2 ? kInvalidValue
-                                          : put(out, r.texture.addressMode[dimension]);
-  });
+  return get(RUBIA_CALL(out, reference, dimension), reference,
+             [&](const TextureReference &r) -> Result {
+               return dimension < 0 || dimension > 2 ? kInvalidValue
+                                                     : put(out, r.texture.addressMode[dimension]);
+             });
 }
 
 Result cuTexRefGetFilterMode(int *out, TextureReference *reference) {
-  return get(__func__, reference,
+  return get(RUBIA_CALL(out, reference), reference,
              [&](const TextureReference &r) { return put(out, r.texture.filter); });
 }
 
 Result cuTexRefGetFormat(int *format, int *channels, TextureReference *reference) {
-  return get(__func__, reference, [&](const TextureReference &r) -> Result {
-    if (!format || !channels)
-      return kInvalidValue;
-    *format = r.format;
-    *channels = int(r.channels);
-    return kSuccess;
-  });
+  return get(RUBIA_CALL(format, channels, reference), reference,
+             [&](const TextureReference &r) -> Result {
+               if (!format || !channels)
+                 return kInvalidValue;
+               *format = r.format;
+               *channels = int(r.channels);
+               return kSuccess;
+             });
 }
 
 Result cuTexRefGetMipmapFilterMode(int *out, TextureReference *reference) {
-  return get(__func__, reference,
+  return get(RUBIA_CALL(out, reference), reference,
              [&](const TextureReference &r) { return put(out, r.texture.mipmapFilter); });
 }
 
 Result cuTexRefGetMipmapLevelBias(float *out, TextureReference *reference) {
-  return get(__func__, reference,
+  return get(RUBIA_CALL(out, reference), reference,
              [&](const TextureReference &r) { return put(out, r.texture.levelBias); });
 }
 
 Result cuTexRefGetMipmapLevelClamp(float *least, float *most, TextureReference *reference) {
-  return get(__func__, reference, [&](const TextureReference &r) -> Result {
-    if (!least || !most)
-      return kInvalidValue;
-    *least = r.texture.minLevel;
-    *most = r.texture.maxLevel;
-    return kSuccess;
-  });
+  return get(RUBIA_CALL(least, most, reference), reference,
+             [&](const TextureReference &r) -> Result {
+               if (!least || !most)
+                 return kInvalidValue;
+               *least = r.texture.minLevel;
+               *most = r.texture.maxLevel;
+               return kSuccess;
+             });
 }
 
 Result cuTexRefGetMaxAnisotropy(int *out, TextureReference *reference) {
-  return get(__func__, reference,
+  return get(RUBIA_CALL(out, reference), reference,
              [&](const TextureReference &r) { return put(out, int(r.texture.maxAnisotropy)); });
 }
 
 Result cuTexRefGetBorderColor(float *out, TextureReference *reference) {
-  return get(__func__, reference, [&](const TextureReference &r) -> Result {
+  return get(RUBIA_CALL(out, reference), reference, [&](const TextureReference &r) -> Result {
     if (!out)
       return kInvalidValue;
     memcpy(out, r.texture.border, sizeof(r.texture.border));
@@ -412,20 +420,20 @@ Result cuTexRefGetBorderColor(float *out, TextureReference *reference) {
 }
 
 Result cuTexRefGetFlags(unsigned *out, TextureReference *reference) {
-  return get(__func__, reference,
+  return get(RUBIA_CALL(out, reference), reference,
              [&](const TextureReference &r) { return put(out, r.texture.flags); });
 }
 
 // Kernels take the references of their module; what is set here has no effect, as on an H100.
 Result cuParamSetTexRef(Function *function, int, TextureReference *reference) {
-  return callIn(__func__, [&](Context &) -> Result {
+  return callIn(RUBIA_CALL(function, reference), [&](Context &) -> Result {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     return isLive(function) && textures.contains(reference) ? kSuccess : kInvalidHandle;
   });
 }
 
 Result cuSurfRefSetArray(SurfaceReference *reference, Array *array, unsigned flags) {
-  return callIn(__func__, [&](Context &) -> Result {
+  return callIn(RUBIA_CALL(reference, array, flags), [&](Context &) -> Result {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     if (!surfaces.contains(reference) || !isLive(array))
       return kInvalidHandle;
@@ -445,7 +453,7 @@ Result cuSurfRefSetArray(SurfaceReference *reference, Array *array, unsigned fla
 }
 
 Result cuSurfRefGetArray(Array **out, SurfaceReference *reference) {
-  return callIn(__func__, [&](Context &) -> Result {
+  return callIn(RUBIA_CALL(out, reference), [&](Context &) -> Result {
     std::lock_guard<std::recursive_mutex> lock(mutex);
     if (!surfaces.contains(reference))
       return kInvalidHandle;
