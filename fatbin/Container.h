@@ -113,12 +113,16 @@ llvm::Expected<std::vector<Image>> readContainer(llvm::ArrayRef<uint8_t> bytes);
 struct BundlePart {
   llvm::StringRef name; // for diagnostics
   llvm::ArrayRef<uint8_t> bytes;
-  bool isLibrary = false; // of an archive: it counts only if it defines what others lack
+  bool isLibrary = false;     // of an archive: it counts only if it defines what others lack
+  unsigned registerLimit = 0; // -maxrregcount; 0: none
 };
 std::vector<uint8_t> makeBundle(llvm::ArrayRef<BundlePart> parts);
 bool startsWithBundle(llvm::ArrayRef<uint8_t> bytes);
 /// Views into `bytes`, which may be longer than the bundle.
 llvm::Expected<std::vector<BundlePart>> readBundle(llvm::ArrayRef<uint8_t> bytes);
+/// A bundle of `bytes`, an image or a bundle, whose parts have `limit` unless they have their own.
+llvm::Expected<std::vector<uint8_t>> withRegisterLimit(llvm::ArrayRef<uint8_t> bytes,
+                                                       unsigned limit);
 
 /// The images in what a module was loaded from: one container, one cubin, or one PTX text (NULs at
 /// its end allowed); of a bundle those of all its parts.

@@ -20,6 +20,7 @@ struct AssemblerOptions {
   bool areWarningsErrors = false;
   /// False: products and sums that have no rounding modifier get one, so that nothing fuses them.
   bool mayFuse = true;
+  unsigned registerLimit = 0; // -maxrregcount; 0: none
   /// Kernels that there must be. All others are kept too.
   std::vector<std::string> entries;
 };

@@ -7,6 +7,7 @@
 #include "input/File.h"
 #include "ptx-frontend/Linker.h"
 #include "ptx-frontend/Parser.h"
+#include "ptx-frontend/RegisterLimit.h"
 #include "standins/Assembler.h"
 #include "standins/lib/RealLibrary.h"
 #include "llvm/ADT/StringExtras.h"
@@ -107,8 +108,7 @@ bool isWithoutEffect(StringRef option) {
   static constexpr StringLiteral kAlone[] = {"-time",     "-g",
                                              "-lineinfo", "-optimize-unused-variables",
                                              "-no-cache", "-device-stack-protector"};
-  static constexpr StringLiteral kBeginnings[] = {"-maxrregcount=",
-                                                  "-O",
+  static constexpr StringLiteral kBeginnings[] = {"-O",
                                                   "-ftz=",
                                                   "-prec-div=",
                                                   "-prec-sqrt=",
@@ -141,7 +141,10 @@ Result readOption(Link &link, StringRef option) {
     return link.givesPtx = true, kSuccess;
   if (option == "-verbose")
     link.assembler.isVerbose = true;
-  else if (!isWithoutEffect(option))
+  else if (StringRef limit = option; limit.consume_front("-maxrregcount=")) {
+    if (limit.getAsInteger(0, link.assembler.registerLimit))
+      return link.fail(kUnrecognizedOption, "unrecognized option: " + option);
+  } else if (!isWithoutEffect(option))
     return link.fail(kUnrecognizedOption, "unrecognized option: " + option);
   if (option.ends_with("fmad=false") && option.starts_with("-Xptxas="))
     link.assembler.mayFuse = false;
@@ -213,7 +216,9 @@ Result addImage(Link &link, StringRef bytes, StringRef name, bool isLibrary) {
   // Some libraries have machine code for all architectures and PTX for the last alone.
   if (hasMachineCodeFor(*images, link.assembler.target.sm))
     link.assembler.takenSm = std::max(link.assembler.takenSm, chosen->sm);
-  return addPtx(link, *text, name, isLibrary);
+  const std::string limited =
+      ptx::limitRegisters(std::move(*text), ptx::registerLimitOf(chosen->options));
+  return addPtx(link, limited, name, isLibrary);
 }
 
 // Containers of an object file or an archive. What has no code at all is what nvcc writes beside.

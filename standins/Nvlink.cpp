@@ -44,7 +44,7 @@ constexpr Option kOptions[] = {
     {"library-path", "L", Value, Read, Yes},
     {"link-time-opt", "lto", Nothing, Lost},
     {"machine", "m", Number, Read, Yes},
-    {"maxrregcount", "", Number},
+    {"maxrregcount", "", Number, Read},
     {"nvvmpath", "", Value},
     {"options-file", "optf", Value, Read},
     {"output-file", "o", Value, Read},
@@ -120,6 +120,7 @@ int run(const CommandLine &line) {
   options.target = *target;
   if (StringRef machine = line.value("machine").value_or("64"); machine != "64")
     return fail("Value '" + machine + "' is not defined for option 'machine'");
+  (void)line.value("maxrregcount").value_or("0").getAsInteger(0, options.registerLimit);
   const std::optional<StringRef> output = line.value("output-file");
   if (!output)
     return fail("Must specify output file with -o option");

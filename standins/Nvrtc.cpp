@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // libnvrtc: NVIDIA's own compiles to PTX, and where SASS is asked for a cubin of the stand-ins
 // comes out. docs/standins.md.
+#include "ptx-frontend/RegisterLimit.h"
 #include "standins/Assembler.h"
 #include "standins/lib/RealLibrary.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
 #include <map>
@@ -137,6 +139,7 @@ Result compile(void *program, int count, const char *const *given) {
     return failed;
   AssemblerOptions assembler;
   assembler.target = *options.sass;
+  assembler.registerLimit = ptx::registerLimitOf(join(options.words, " "));
   Assembled made = assemble("<nvrtc>", StringRef(text).rtrim('\0'), assembler);
   std::lock_guard<std::mutex> lock(programs().mutex);
   programs().sass[program] = {std::move(made.cubin), std::move(made.log)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ptxas, as compilers of kernels (Triton, XLA) start it. docs/standins.md.
 #include "input/File.h"
+#include "ptx-frontend/RegisterLimit.h"
 #include "standins/Assembler.h"
 #include "standins/lib/Options.h"
 #include "standins/lib/Output.h"
@@ -47,7 +48,7 @@ constexpr Option kOptions[] = {
     {"machine", "m", Number, Read, Yes},
     {"make-errors-visible-at-exit", ""},
     {"maxntid", "", Value, Lost},
-    {"maxrregcount", "", Value},
+    {"maxrregcount", "", Value, Read},
     {"minnctapersm", "", Number},
     {"opt-level", "O", Number, NoEffect, Only},
     {"optimize-float-atomics", "opt-fp-atomics"},
@@ -127,6 +128,20 @@ int listVersions() {
   return 0;
 }
 
+// The words that stand for numbers are the bounds.
+unsigned registerLimit(const CommandLine &line, bool hasWarnings) {
+  const StringRef word = line.value("maxrregcount").value_or("0");
+  unsigned limit = 0;
+  if (word == "archmin")
+    limit = ptx::kLeastRegisterLimit;
+  else if (word != "archmax")
+    (void)word.getAsInteger(0, limit); // wrongChoice() has seen that it is a number
+  if (hasWarnings && limit > ptx::kMostRegisters)
+    messages() << "ptxas warning : Too big maxrregcount value specified " << limit
+               << ", will be ignored\n";
+  return limit;
+}
+
 int run(const CommandLine &line) {
   if (line.has("list-version"))
     return listVersions();
@@ -146,6 +161,7 @@ int run(const CommandLine &line) {
   options.mayFuse = line.value("fmad").value_or("true") == "true";
   if (std::string wrong = wrongChoice(line); !wrong.empty())
     return fail(wrong);
+  options.registerLimit = registerLimit(line, options.hasWarnings);
   for (StringRef names : line.values("entry"))
     for (StringRef name : split(names, ','))
       options.entries.push_back(name.str());

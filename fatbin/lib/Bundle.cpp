@@ -28,7 +28,8 @@ std::vector<uint8_t> makeBundle(ArrayRef<BundlePart> parts) {
   for (const BundlePart &part : parts) {
     appendWord(out, uint64_t(part.name.size()));
     appendWord(out, uint64_t(part.bytes.size()));
-    appendWord(out, part.isLibrary ? bundle::kFlagLibrary : 0);
+    appendWord(out, part.isLibrary ? bundle::kFlagLibrary : uint32_t(0));
+    appendWord(out, uint32_t(part.registerLimit));
     append(out, arrayRefFromStringRef(part.name));
     append(out, part.bytes);
   }
@@ -60,10 +61,25 @@ Expected<std::vector<BundlePart>> readBundle(ArrayRef<uint8_t> bytes) {
         !take(readAt<uint64_t>(header, bundle::kNameSize), name) ||
         !take(readAt<uint64_t>(header, bundle::kBytesSize), contents))
       return malformed(at, "part {0} of a bundle does not end within it", i);
-    const bool isLibrary = readAt<uint64_t>(header, bundle::kPartFlags) & bundle::kFlagLibrary;
-    parts.push_back({toStringRef(name), contents, isLibrary});
+    const bool isLibrary = readAt<uint32_t>(header, bundle::kPartFlags) & bundle::kFlagLibrary;
+    parts.push_back(
+        {toStringRef(name), contents, isLibrary, readAt<uint32_t>(header, bundle::kRegisterLimit)});
   }
   return parts;
+}
+
+Expected<std::vector<uint8_t>> withRegisterLimit(ArrayRef<uint8_t> bytes, unsigned limit) {
+  std::vector<BundlePart> parts{{"", bytes}};
+  if (startsWithBundle(bytes)) {
+    Expected<std::vector<BundlePart>> all = readBundle(bytes);
+    if (!all)
+      return all.takeError();
+    parts = std::move(*all);
+  }
+  for (BundlePart &part : parts)
+    if (!part.registerLimit)
+      part.registerLimit = limit;
+  return makeBundle(parts);
 }
 
 } // namespace rubia::fatbin

@@ -40,11 +40,12 @@ constexpr size_t kVersion = 4;          // u32, 1
 constexpr size_t kParts = 8;            // u64
 constexpr size_t kSize = 16;            // u64, of all of it
 constexpr uint64_t kHeaderSize = 24;
-constexpr size_t kNameSize = 0;   // u64, of a part
-constexpr size_t kBytesSize = 8;  // u64
-constexpr size_t kPartFlags = 16; // u64
+constexpr size_t kNameSize = 0;       // u64, of a part
+constexpr size_t kBytesSize = 8;      // u64
+constexpr size_t kPartFlags = 16;     // u32
+constexpr size_t kRegisterLimit = 20; // u32; 0: none
 constexpr uint64_t kPartHeaderSize = 24;
-constexpr uint64_t kFlagLibrary = 1;
+constexpr uint32_t kFlagLibrary = 1;
 } // namespace bundle
 
 /// Entry header; identifier and options lie in the header too, behind the fixed fields.

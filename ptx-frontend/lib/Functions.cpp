@@ -220,6 +220,8 @@ bool ModuleParser::parseAttributes(Function &fn) {
     case Directive::MaxNReg:
       if (!parseCount(attributes.maxRegisters))
         return false;
+      if (!attributes.maxRegisters)
+        return error(token.offset, "a limit of registers is more than 0");
       break;
     case Directive::NoReturn:
       advance();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of cuModuleLoadDataEx and cuLibraryLoadData. Only what they give back means something
-// to us: what the others ask for (register limits, optimisation levels, targets) is about NVIDIA's
-// code.
+// The options of cuModuleLoadDataEx, cuLibraryLoadData and cuLinkCreate. What they give back and
+// CU_JIT_MAX_REGISTERS mean something to us; the others (optimisation levels, targets) are about
+// NVIDIA's code.
 #pragma once
 
 #include "runtime/cuda/Types.h"
@@ -26,6 +26,12 @@ struct JitOptions {
       if (!isValid(options[i], reinterpret_cast<uintptr_t>(values[i])))
         return false;
     return true;
+  }
+
+  /// CU_JIT_MAX_REGISTERS; 0: not given.
+  unsigned registerLimit() {
+    void **value = find(kJitMaxRegisters);
+    return value ? unsigned(reinterpret_cast<uintptr_t>(*value)) : 0;
   }
 
   void writeInfo(llvm::StringRef text) { write(text, ""); }

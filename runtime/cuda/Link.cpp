@@ -77,11 +77,11 @@ template <class Body> static Result withState(LinkState *handle, Body body) {
 // What ptx::LinkError's texts begin with: libcuda knows the worker by its texts alone.
 static constexpr StringLiteral kCannotBeLinked = "cannot be linked: ";
 
-static std::vector<uint8_t> bundleOf(ArrayRef<LinkState::Part> parts) {
+static std::vector<uint8_t> bundleOf(LinkState &state, ArrayRef<LinkState::Part> parts) {
   std::vector<fatbin::BundlePart> all;
   all.reserve(parts.size());
   for (const LinkState::Part &part : parts)
-    all.push_back({part.name, part.bytes, part.isLibrary});
+    all.push_back({part.name, part.bytes, part.isLibrary, state.log.registerLimit()});
   return fatbin::makeBundle(all);
 }
 
@@ -108,7 +108,7 @@ static Result refuse(LinkState &state, Result result, const Twine &why) {
 static Result check(LinkState &state, ArrayRef<LinkState::Part> parts,
                     std::shared_ptr<const Manifest> &manifest) {
   const auto begin = std::chrono::steady_clock::now();
-  auto found = Compiler::instance().manifest({bundleOf(parts), state.capability});
+  auto found = Compiler::instance().manifest({bundleOf(state, parts), state.capability});
   const std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - begin;
   state.log.writeTime(time.count());
   if (!found) {
@@ -222,7 +222,7 @@ static Result complete(LinkState &state, void **image, size_t *size) {
   if (!manifest->unresolved.empty())
     return refuse(state, kInvalidSource,
                   "unresolved external symbols: " + join(manifest->unresolved, ", "));
-  state.image = bundleOf(state.parts);
+  state.image = bundleOf(state, state.parts);
   state.isComplete = true;
   *image = state.image.data();
   if (size)

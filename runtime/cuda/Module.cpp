@@ -201,9 +201,22 @@ static Result loadInto(Context &context, Library *library, ModuleImage image, Mo
   return kSuccess;
 }
 
+// What the options say of the code is a part of the image from here on.
+static LoadedImage withOptions(LoadedImage read, JitOptions &options) {
+  const unsigned limit = options.registerLimit();
+  if (read.error || !limit)
+    return read;
+  Expected<std::vector<uint8_t>> limited = fatbin::withRegisterLimit(read.bytes, limit);
+  if (!limited)
+    return {{}, kInvalidImage, toString(limited.takeError())};
+  read.bytes = std::move(*limited);
+  return read;
+}
+
 static Result load(Context &context, Module **out, LoadedImage read, const void *caller,
                    JitOptions options) {
   const auto begin = std::chrono::steady_clock::now();
+  read = withOptions(std::move(read), options);
   if (read.error) {
     options.writeError(read.text, read.error);
     return fail(read.error, read.text, read.level);
@@ -255,7 +268,7 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
   auto made = std::make_unique<Library>();
   std::string text;
   const LogLevel level = read.level;
-  made->error = readLibrary(*made, std::move(read), caller, text);
+  made->error = readLibrary(*made, withOptions(std::move(read), options), caller, text);
   if (made->error) {
     options.writeError(text, made->error);
     (void)fail(made->error, text, level);

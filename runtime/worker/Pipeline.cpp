@@ -3,6 +3,7 @@
 #include "fatbin/Container.h"
 #include "lowering/SharedMemory.h"
 #include "ptx-frontend/Linker.h"
+#include "ptx-frontend/RegisterLimit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -43,7 +44,9 @@ static Expected<PtxImage::Text> linked(ArrayRef<uint8_t> bytes, unsigned compute
     Expected<PtxImage::Text> text = PtxImage::textOf(part.bytes, computeCapability);
     if (!text)
       return text.takeError();
-    inputs.push_back({part.name.str(), std::move(text->text), part.isLibrary});
+    inputs.push_back({part.name.empty() ? text->name : part.name.str(),
+                      ptx::limitRegisters(std::move(text->text), part.registerLimit),
+                      part.isLibrary});
   }
   if (inputs.size() == 1 && !inputs.front().isLibrary) // nothing to link it with
     return PtxImage::Text{inputs.front().name, std::move(inputs.front().text), /*isLinked=*/true};
@@ -72,7 +75,8 @@ Expected<PtxImage::Text> PtxImage::textOf(ArrayRef<uint8_t> bytes, unsigned comp
   if (!text)
     return text.takeError();
   std::string name = chosen->identifier.empty() ? "<image>" : chosen->identifier.str();
-  return Text{std::move(name), std::move(*text)};
+  return Text{std::move(name),
+              ptx::limitRegisters(std::move(*text), ptx::registerLimitOf(chosen->options))};
 }
 
 std::string PtxImage::format(const ptx::Diagnostic &diagnostic) const {

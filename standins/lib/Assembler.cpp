@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "standins/Assembler.h"
 #include "ptx-frontend/Parser.h"
+#include "ptx-frontend/RegisterLimit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/MathExtras.h"
@@ -168,8 +169,9 @@ Assembled Assembler::run() {
   if (options.isVerbose)
     describe();
   if (!options.target.isVirtual)
-    result.cubin = makeCubin(m, options.mayFuse ? *m.text : withoutFusing(), options.target,
-                             options.isRelocatable);
+    result.cubin = makeCubin(
+        m, ptx::limitRegisters(options.mayFuse ? *m.text : withoutFusing(), options.registerLimit),
+        options.target, options.isRelocatable);
   return std::move(result);
 }
 

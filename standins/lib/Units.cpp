@@ -2,6 +2,7 @@
 #include "standins/lib/Units.h"
 #include "fatbin/Container.h"
 #include "fatbin/Embedded.h"
+#include "ptx-frontend/RegisterLimit.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
@@ -19,7 +20,9 @@ static Error readImage(ArrayRef<uint8_t> bytes, StringRef name, unsigned capabil
   Expected<std::string> text = fatbin::payload(*chosen);
   if (!text)
     return text.takeError();
-  units.push_back({name.str(), std::move(*text), isLibrary});
+  units.push_back({name.str(),
+                   ptx::limitRegisters(std::move(*text), ptx::registerLimitOf(chosen->options)),
+                   isLibrary});
   return Error::success();
 }
 

@@ -92,24 +92,36 @@ done:
 )";
 
 /// A container with this text as its only entry, as fatbinary writes it without compression.
-inline std::vector<uint64_t> container(std::string text, uint16_t kind, uint32_t sm) {
+/// `options`: of ptxas, behind the header's 64 bytes and where they lie.
+inline std::vector<uint64_t> container(std::string text, uint16_t kind, uint32_t sm,
+                                       std::string options = "") {
+  const size_t length = options.size();
+  if (length)
+    options.resize((8 + length + 7) & ~size_t(7));
+  const uint32_t header = uint32_t(64 + options.size());
   text.resize((text.size() + 8) & ~size_t(7)); // NULs
-  std::vector<uint64_t> words(2 + 8 + text.size() / 8, 0);
+  std::vector<uint64_t> words((16 + header + text.size()) / 8, 0);
   auto *bytes = reinterpret_cast<char *>(words.data());
   auto put = [&](size_t offset, auto value) { memcpy(bytes + offset, &value, sizeof(value)); };
   put(0, uint32_t(0xba55ed50));
   put(4, uint16_t(1));
   put(6, uint16_t(16));
-  put(8, uint64_t(64 + text.size()));
+  put(8, uint64_t(header + text.size()));
   put(16, kind);
   put(18, uint16_t(0x0101));
-  put(20, uint32_t(64));
+  put(20, header);
   put(24, uint64_t(text.size()));
   put(16 + 24, uint16_t(0));
   put(16 + 26, uint16_t(7));
   put(16 + 28, sm);
   put(16 + 40, uint64_t(0x11));
-  memcpy(bytes + 16 + 64, text.data(), text.size());
+  if (length) {
+    put(16 + 20, uint32_t(64));
+    put(16 + 64, uint32_t(72));
+    put(16 + 68, uint32_t(length));
+    memcpy(bytes + 16 + 72, options.data(), length);
+  }
+  memcpy(bytes + 16 + header, text.data(), text.size());
   return words;
 }
 

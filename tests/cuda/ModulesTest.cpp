@@ -33,6 +33,72 @@ TEST_F(Modules, LoadPtxText) {
   EXPECT_EQ(cu("cuModuleUnload", module), kInvalidHandle);
 }
 
+// Sixty values live at once in `many`.
+std::string manyValues() {
+  std::string loads, stores;
+  for (int i = 0; i < 60; ++i) {
+    const std::string reg = "%r" + std::to_string(i), place = "[%p+" + std::to_string(4 * i) + "]";
+    loads += "  ld.volatile.global.u32 " + reg + ", " + place + ";\n";
+    stores = "  st.volatile.global.u32 " + place + ", " + reg + ";\n" + stores;
+  }
+  return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry many(.param .u64 p)\n{\n"
+         "  .reg .b32 %r<60>;\n  .reg .b64 %p;\n  ld.param.u64 %p, [p];\n" +
+         loads + stores + "  ret;\n}\n";
+}
+
+int registersOf(Function *function) {
+  int registers = 0;
+  EXPECT_EQ(cu("cuFuncGetAttribute", &registers, int(kNumRegs), function), kSuccess);
+  return registers;
+}
+
+// CU_JIT_MAX_REGISTERS of modules, libraries and linked code, and what a container says.
+TEST_F(Modules, KeepALimitOfRegisters) {
+  const std::string text = manyValues();
+  int option = kJitMaxRegisters;
+  void *limit = reinterpret_cast<void *>(40);
+  auto inModule = [](Module *module) {
+    Function *function = nullptr;
+    EXPECT_EQ(cu("cuModuleGetFunction", &function, module, "many"), kSuccess);
+    const int registers = registersOf(function);
+    EXPECT_EQ(cu("cuModuleUnload", module), kSuccess);
+    return registers;
+  };
+  Module *module = nullptr;
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(text.c_str())), kSuccess);
+  EXPECT_GE(inModule(module), 60);
+  ASSERT_EQ(cu("cuModuleLoadDataEx", &module, static_cast<const void *>(text.c_str()), 1u, &option,
+               &limit),
+            kSuccess);
+  EXPECT_EQ(inModule(module), 40);
+
+  const std::vector<uint64_t> recorded = container(text, 1, 80, " -O3 -maxrregcount=40 ");
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(recorded.data())), kSuccess);
+  EXPECT_EQ(inModule(module), 40);
+
+  Library *library = nullptr;
+  Function *kernel = nullptr;
+  ASSERT_EQ(cu("cuLibraryLoadData", &library, static_cast<const void *>(text.c_str()), &option,
+               &limit, 1u, static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u),
+            kSuccess);
+  ASSERT_EQ(cu("cuLibraryGetKernel", &kernel, library, "many"), kSuccess);
+  int registers = 0;
+  EXPECT_EQ(cu("cuKernelGetAttribute", &registers, int(kNumRegs), kernel, 0), kSuccess);
+  EXPECT_EQ(registers, 40);
+  EXPECT_EQ(cu("cuLibraryUnload", library), kSuccess);
+
+  void *state = nullptr, *image = nullptr;
+  size_t size = 0;
+  ASSERT_EQ(cu("cuLinkCreate_v2", 1u, &option, &limit, &state), kSuccess);
+  ASSERT_EQ(cu("cuLinkAddData_v2", state, 1, const_cast<char *>(text.c_str()), text.size() + 1,
+               "many", 0u, static_cast<int *>(nullptr), static_cast<void **>(nullptr)),
+            kSuccess);
+  ASSERT_EQ(cu("cuLinkComplete", state, &image, &size), kSuccess);
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(image)), kSuccess);
+  EXPECT_EQ(cu("cuLinkDestroy", state), kSuccess);
+  EXPECT_EQ(inModule(module), 40);
+}
+
 // What a kernel prints stands in memory of its module, and is read when it has ended.
 TEST_F(Modules, AreUnloadedWhenTheirKernelsHaveEnded) {
   const char *text = R"(.version 7.0

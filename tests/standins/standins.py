@@ -281,7 +281,22 @@ class Ptxas(StandInTest):
             self.assertEqual(found[".rubia.ptx"][1].decode(), expected + "\0")
 
 
+    def test_a_limit_of_registers_is_kept_as_a_directive(self):
+        for option in ("-maxrregcount=40", "--maxrregcount 0x28"):
+            found = sections(self.assemble("a", WHOLE, *option.split()).read_bytes())
+            self.assertIn(".maxnreg 40 {", found[".rubia.ptx"][1].decode())
+        done = self.tool("ptxas", "-arch=sm_80", "-maxrregcount=300", self.file("a.ptx", WHOLE))
+        self.assertEqual(done.stderr, "ptxas warning : Too big maxrregcount value specified 300, will be ignored\n")
+        self.assertNotIn(b"maxnreg", (self.folder / "elf.o").read_bytes())
+
+
 class Nvlink(StandInTest):
+    def test_a_limit_of_registers(self):
+        units = [self.assemble(f"unit{i}", text, "-c") for i, text in enumerate((HEADER + EXTERN + KERNEL, HEADER + value(7)))]
+        done = self.tool("nvlink", "-arch=sm_80", "-maxrregcount=48", *units, "-o", "linked.cubin")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(b".maxnreg 48 {", (self.folder / "linked.cubin").read_bytes())
+
     def test_units_are_linked(self):
         for texts in ((HEADER + EXTERN + KERNEL, HEADER + value(7)), (HEADER + value(7), HEADER + EXTERN + KERNEL)):
             units = [self.assemble(f"unit{i}", text, "-c") for i, text in enumerate(texts)]

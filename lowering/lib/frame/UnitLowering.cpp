@@ -7,6 +7,7 @@
 #include "lowering/lib/analysis/PartialWarps.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
+#include "lowering/lib/frame/RegisterLimit.h"
 #include "lowering/lib/frame/SharedMemory.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "ptx-frontend/Lines.h"
@@ -277,6 +278,7 @@ void UnitLowering::setAttributes(const ptx::Function &function, Function &llvmFu
     most = abi::halfFilledWorkgroupSize(most);
   llvmFunction.addFnAttr("amdgpu-flat-work-group-size",
                          (Twine(exact ? most : 1) + "," + Twine(most)).str());
+  limitRegisters(function, unit, target, llvmFunction);
 
   uint64_t size =
       abi::launchArgumentsOffset(layoutOf(function).sizeInBytes) + sizeof(abi::LaunchArguments);
