@@ -44,6 +44,10 @@ static Result checkParameters(const AllocateNodeParameters &parameters) {
       return kInvalidValue;
     else if (!deviceAt(access.location.id))
       return kInvalidDevice;
+    else if (access.flags == 0 || access.flags == 1)
+      return refuse("access other than reading and writing"); // as on an H100
+    else if (access.flags != 3)
+      return kInvalidValue;
   return deviceAt(parameters.pool.location.id) ? kSuccess : kInvalidValue;
 }
 
@@ -59,7 +63,7 @@ static Result allowListed(const AllocateNodeParameters &parameters, GraphMemory 
   const Device &owner = memory.context->device;
   for (const MemoryAccess &access : llvm::ArrayRef(parameters.access, parameters.accessCount)) {
     const Device *peer = deviceAt(access.location.id);
-    if (!access.flags || peer == &owner || llvm::is_contained(memory.peers, peer))
+    if (peer == &owner || llvm::is_contained(memory.peers, peer))
       continue;
     if (Result result = allowAccess(*peer, owner))
       return result;

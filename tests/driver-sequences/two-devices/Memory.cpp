@@ -286,6 +286,25 @@ SEQUENCE(memory_of_graphs_for_its_own_device) { useMemoryOfGraph(0); }
 SEQUENCE(memory_of_graphs_for_the_other_device) { useMemoryOfGraph(1); }
 SEQUENCE(memory_of_graphs_for_no_device) { useMemoryOfGraph(2); }
 
+// What a node asks for beside reading and writing, of its own device, of the other one, of none.
+SEQUENCE(memory_of_graphs_with_other_access) {
+  TwoDevices d;
+  Pointer graph = makeGraph();
+  for (int device : {0, 1, 2})
+    for (int flags : {0, 1, 2, 3, 4, -1}) {
+      Pointer node = nullptr;
+      const Access access[] = {{{1, 0}, 3}, {{1, device}, flags}};
+      AllocationParameters parameters{};
+      parameters.allocationType = parameters.locationType = 1;
+      parameters.bytes = 256;
+      parameters.access = access;
+      parameters.accessCount = 2;
+      say("device %d, access %d: %d", device, flags,
+          quiet("cuGraphAddMemAllocNode", &node, graph, static_cast<const Pointer *>(nullptr),
+                size_t(0), &parameters));
+    }
+}
+
 SEQUENCE(mapped_memory_that_a_peer_only_reads) {
   TwoDevices d;
   Pointer range = mapOf(0, 1);
