@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # cpack -G "DEB;TGZ": a package for Debian 12 and later, and a tarball that runs from any folder.
 set(CPACK_PACKAGE_NAME rubia)
+set(rubia_variant "")
+if(NOT RUBIA_CUDART_HANDSHAKE)
+  # Another package in the place of the usual one.
+  set(rubia_variant "-without-handshake")
+  set(CPACK_DEBIAN_PACKAGE_NAME rubia-without-handshake)
+  set(CPACK_DEBIAN_PACKAGE_PROVIDES rubia)
+  set(CPACK_DEBIAN_PACKAGE_CONFLICTS rubia)
+  set(CPACK_DEBIAN_PACKAGE_REPLACES rubia)
+endif()
 set(CPACK_PACKAGE_VENDOR Rubia)
 set(CPACK_PACKAGE_CONTACT "Rubia maintainers <maintainers@users.noreply.example.org>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run CUDA programs on AMD GPUs without their source")
-set(CPACK_PACKAGE_FILE_NAME rubia-${PROJECT_VERSION}-linux-x86_64)
+set(CPACK_PACKAGE_FILE_NAME rubia${rubia_variant}-${PROJECT_VERSION}-linux-x86_64)
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGE_CHECKSUM SHA256)
 set(CPACK_GENERATOR DEB TGZ)
