@@ -55,7 +55,7 @@ Expected<std::optional<runtime::SigningKey>> signingKey(const std::string &path)
 
 namespace {
 struct Options {
-  std::string digest, output, maxSize, signer;
+  std::string digest, output, maxSize, signer, metrics;
   std::vector<std::string> paths, archs;
   unsigned olderThanDays = 0;
   bool json = false, remove = false;
@@ -93,6 +93,10 @@ ordered_json describe(const CacheEntry &entry) {
 int noDirectory() { return fail("there is no cache directory (RUBIA_LOG=warn says why)"); }
 
 int stats(const KernelCache &cache, const Options &options) {
+  if (!options.metrics.empty()) {
+    Error error = writeCacheMetrics(cache, options.metrics);
+    return error ? fail(std::move(error)) : kDone;
+  }
   ordered_json result{{"version", 1}, {"directory", nullptr}, {"packs", ordered_json::array()}};
   if (const CacheDirectory *directory = cache.directory()) {
     uint64_t bytes = 0, entries = 0;
@@ -345,11 +349,16 @@ void addCache(CLI::App &app, int &status) {
     return sub;
   };
   auto json = [&](CLI::App *sub) { sub->add_flag("--json", options->json, "machine-readable"); };
-  json(command("stats", "Size, hits and misses",
-               [=](const KernelCache &c) { return stats(c, *options); }));
+  CLI::App *sub = command("stats", "Size, hits and misses",
+                          [=](const KernelCache &c) { return stats(c, *options); });
+  json(sub);
+  sub->add_option("--prometheus", options->metrics,
+                  "write them to this file as Prometheus' text (-: standard output)")
+      ->type_name("FILE")
+      ->excludes("--json");
   json(command("list", "All entries", [=](const KernelCache &c) { return list(c, *options); }));
-  CLI::App *sub = command("show", "One entry: key, kernels, sizes",
-                          [=](const KernelCache &c) { return show(c, *options); });
+  sub = command("show", "One entry: key, kernels, sizes",
+                [=](const KernelCache &c) { return show(c, *options); });
   sub->add_option("digest", options->digest, "the beginning of its digest (list)")->required();
   sub->add_option("-o,--output", options->output, "write the payload to this file");
   json(sub);
