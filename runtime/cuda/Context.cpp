@@ -322,12 +322,24 @@ Result runIn(Context &owner, Context &current, llvm::function_ref<Result()> body
   return result ? result : back;
 }
 
+// Of the contexts that are there: a fault is the process's until they have all ended.
+static Result standingFault() {
+  Result fault = kSuccess;
+  contexts.forEach([&](Context *context) {
+    if (context->alive && !fault)
+      fault = context->sticky;
+  });
+  return fault;
+}
+
 Result createContext(Context **out, unsigned flags, int ordinal) {
   Device *device = deviceAt(ordinal);
   if (!out || (flags & ~kContextFlags) || !isSchedule(flags))
     return kInvalidValue;
   if (!device)
     return kInvalidDevice;
+  if (Result fault = standingFault())
+    return fault;
   constexpr unsigned kCoredump = 0x20, kUserCoredump = 0x40; // the second is told as the first
   if (flags & kUserCoredump)
     flags = (flags & ~kUserCoredump) | kCoredump;
@@ -362,6 +374,9 @@ Result retainPrimary(Context **out, int ordinal) {
   Context &context = *device->primary;
   std::lock_guard<std::recursive_mutex> life(device->primaryMutex);
   std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  if (!context.alive)
+    if (Result fault = standingFault())
+      return fault;
   ++context.references;
   if (!context.alive) {
     context.adoptDevice();

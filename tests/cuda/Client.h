@@ -59,6 +59,8 @@ protected:
     ASSERT_EQ(cu("cuInit", 0u), kSuccess);
     ASSERT_EQ(cu("cuCtxCreate_v2", &context, 0u, 0), kSuccess);
   }
+  // A fault would reach the next test's context, where several run in a process.
+  void TearDown() override { (void)cu("cuCtxDestroy_v2", context); }
   Context *context = nullptr;
 };
 

@@ -146,6 +146,20 @@ TEST_F(Launch, AFaultSticks) {
   EXPECT_EQ(cu("cuMemAlloc_v2", &none, size_t(16)), kIllegalAddress);
 }
 
+// It is the process's: there are no new contexts until those that it reached have ended.
+TEST_F(Launch, AFaultReachesContextsToCome) {
+  Context *faulty = nullptr, *other = nullptr;
+  ASSERT_EQ(cu("cuCtxGetCurrent", &faulty), kSuccess);
+  ASSERT_EQ(launch(kernel(library, "wild"), 1, 1, 0, nullptr), kSuccess);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kIllegalAddress);
+  EXPECT_EQ(cu("cuCtxCreate_v2", &other, 0u, 0), kIllegalAddress);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxRetain", &other, 0), kIllegalAddress);
+  EXPECT_EQ(cu("cuCtxDestroy_v2", faulty), kSuccess);
+  ASSERT_EQ(cu("cuCtxCreate_v2", &other, 0u, 0), kSuccess);
+  void *out = allocate(16);
+  EXPECT_EQ(cu("cuMemFree_v2", out), kSuccess);
+}
+
 TEST_F(Launch, ATrapIsALaunchFailure) {
   ASSERT_EQ(launch(kernel(library, "trapping"), 1, 1, 0, nullptr), kSuccess);
   testing::internal::CaptureStderr();
