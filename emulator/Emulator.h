@@ -8,7 +8,6 @@
 #pragma once
 
 #include "emulator/Profile.h"
-#include "settings/Settings.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -19,6 +18,10 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+namespace rubia::settings {
+class Settings;
+}
 
 namespace rubia::emulator {
 

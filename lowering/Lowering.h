@@ -5,7 +5,7 @@
 #include "lowering/Abi.h"
 #include "ptx-frontend/Diagnostics.h"
 #include "ptx-frontend/Module.h"
-#include "settings/Settings.h"
+#include "settings/Code.h"
 #include "targets/Target.h"
 #include "llvm/Support/Error.h"
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operation does beside computing: the second column of Instructions.def, in the words
+// What an operation does beside computing: the second column of Operations.def, in the words
 // below. Whoever has to know whether an instruction may be moved, who waits at it, or whether its
 // result differs between threads asks here: nobody keeps a list of operations of his own. So an
 // operation without effects does not build, and neither does one whose effects contradict its forms
@@ -124,7 +124,7 @@ inline constexpr Effects NvidiaSlowPath = Effects::flag(24);
 inline constexpr Effects kOfAll[] = {
 #define PTX_OP(Name, Effects_) Effects_,
 #define PTX_OP_PARSED(Name, Effects_) Effects_,
-#include "ptx-frontend/Instructions.def"
+#include "ptx-frontend/Operations.def"
 };
 
 } // namespace effects

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary of instructions: operations (rows of Instructions.def) and modifiers (rows of
+// The vocabulary of instructions: operations (rows of Operations.def) and modifiers (rows of
 // Modifiers.def).
 #pragma once
 
@@ -12,7 +12,7 @@ namespace rubia::ptx {
 enum class Op : uint16_t {
 #define PTX_OP(Name, Effects) Name,
 #define PTX_OP_PARSED(Name, Effects) Name,
-#include "ptx-frontend/Instructions.def"
+#include "ptx-frontend/Operations.def"
 };
 
 /// What a modifier is about; a spelling has at most one of most categories.

@@ -5,6 +5,7 @@
 // program with rights that its caller lacks (AT_SECURE).
 #pragma once
 
+#include "settings/Code.h"
 #include "settings/Types.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -13,32 +14,15 @@
 
 namespace rubia::settings {
 
-#define RUBIA_ENUMERATORS(...) __VA_ARGS__
+#define CODE_SETTING(...) // Code.h
 #define WORD_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Invalid, Meaning)          \
-  enum class Enum : uint8_t { RUBIA_ENUMERATORS Enumerators };                                     \
-  static_assert([] {                                                                               \
-    enum { RUBIA_ENUMERATORS Enumerators, kCount };                                                \
-    return countWords(Words) == size_t(kCount);                                                    \
-  }());
+  RUBIA_WORD_ENUMERATION(Enum, Enumerators, Words)
 #define SET_SETTING WORD_SETTING
 #include "settings/Settings.def"
-#undef RUBIA_ENUMERATORS
 
 enum class Id : uint8_t {
 #define SETTING(Variable, Name, ...) Name,
 #include "settings/Settings.def"
-};
-
-/// What the user may choose about the code of a kernel: one field for each CODE_SETTING. It goes
-/// from the command line or the environment through the compile worker to lowering as it is.
-struct Code {
-#define CODE_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Key, Meaning)              \
-  Enum Name = Enum(indexOfWord(Words, Default));
-#include "settings/Settings.def"
-  bool operator==(const Code &) const = default;
-
-  /// ("nan", "any"), ...: in the order of the rows.
-  std::vector<std::pair<llvm::StringRef, llvm::StringRef>> keyFields() const;
 };
 
 /// Where a value came from.

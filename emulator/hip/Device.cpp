@@ -3,6 +3,7 @@
 #include "emulator/hip/Api.h"
 #include "emulator/hip/CheckReports.h"
 #include "emulator/lib/memory/SharedSlots.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/LaunchRecords.h"
 #include "emulator/hip/Api.h"
+#include "settings/Settings.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace llvm;

@@ -4,6 +4,7 @@
 #include "emulator/hip/HiddenArguments.h"
 #include "emulator/hip/LaunchRecords.h"
 #include "emulator/hip/api/Version.h"
+#include "settings/Settings.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>

@@ -6,6 +6,7 @@
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/ProcessSharing.h"
+#include "settings/Settings.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 #include <cstring>

@@ -18,7 +18,7 @@ static constexpr Availability V(unsigned major, unsigned minor) {
 static constexpr bool kIsLowered[] = {
 #define PTX_OP(Name, Effects) true,
 #define PTX_OP_PARSED(Name, Effects) false,
-#include "ptx-frontend/Instructions.def"
+#include "ptx-frontend/Operations.def"
 };
 
 static constexpr Form kForms[] = {
@@ -103,7 +103,7 @@ constexpr Effects kModes = F32 | F32Compared | F32Converted | F32Added | Bf16Wid
                 #Name ": it has .f32 or .bf16: say what it does to denormals, in one word: F32, "  \
                       "F32Compared, F32Converted, F32Added, Bf16Widened or AnyMode");
 #define PTX_OP_PARSED(Name, Effects_) PTX_OP(Name, Effects_)
-#include "ptx-frontend/Instructions.def"
+#include "ptx-frontend/Operations.def"
 
 } // namespace
 

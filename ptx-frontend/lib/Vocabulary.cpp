@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about the words of Types.h, Modifiers.def and Instructions.def.
+// Facts about the words of Types.h, Modifiers.def and Operations.def.
 
 #include "ptx-frontend/Modifiers.h"
 
@@ -172,7 +172,7 @@ constexpr ModifierRow kModifiers[] = {
 constexpr StringRef kOpNames[] = {
 #define PTX_OP(Name, Effects) #Name,
 #define PTX_OP_PARSED(Name, Effects) #Name,
-#include "ptx-frontend/Instructions.def"
+#include "ptx-frontend/Operations.def"
 };
 } // namespace
 

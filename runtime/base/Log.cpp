@@ -4,8 +4,13 @@
 #include "runtime/base/Log.h"
 #include "input/Printable.h"
 #include "settings/Settings.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
+#include <cerrno>
+#include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,15 +30,59 @@ static std::string stamp() {
   return text;
 }
 
-static void write(const Twine &message) {
-  const std::string prefix = "rubia: " + (logs(LogLevel::Debug) ? stamp() : std::string());
-  std::string line = input::printable((prefix + message + "\n").str());
+static void writeTo(int descriptor, const std::string &line) {
   for (StringRef rest = line; !rest.empty();) {
-    ssize_t n = ::write(2, rest.data(), rest.size());
+    ssize_t n = ::write(descriptor, rest.data(), rest.size());
     if (n <= 0)
-      return; // stderr is closed: nobody is listening
+      return; // it is closed, or the disk is full: nobody is listening
     rest = rest.drop_front(n);
   }
+}
+
+// Of the folder that the process was in when it had its first message.
+static std::string configuredFile() {
+  SmallString<128> name(settings::Settings().logFile());
+  if (!name.empty())
+    sys::fs::make_absolute(name);
+  return name.str().str();
+}
+
+// RUBIA_LOG_FILE with the process in the place of %p; empty: none.
+static std::string fileName() {
+  static const auto &configured = *new std::string(configuredFile());
+  std::string name = configured;
+  for (size_t at; (at = name.find("%p")) != std::string::npos;)
+    name.replace(at, 2, std::to_string(getpid()));
+  return name;
+}
+
+// The file is open during a message only: a program may close descriptors that are not its own, and
+// then have its own files under their numbers.
+static bool appendTo(const std::string &name, const std::string &line) {
+  const int file =
+      open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+  if (file < 0) {
+    const std::string why = strerror(errno);
+    static const bool isTold =
+        (writeTo(STDERR_FILENO, input::printable("rubia: error: RUBIA_LOG_FILE: " + name + ": " +
+                                                 why + "; messages go to stderr\n")),
+         true);
+    return !isTold;
+  }
+  writeTo(file, line);
+  close(file);
+  return true;
+}
+
+static std::string lineOf(const Twine &message, bool isStamped) {
+  return input::printable(
+      ("rubia: " + (isStamped ? stamp() : std::string()) + message + "\n").str());
+}
+
+static void write(const Twine &message) {
+  const std::string name = fileName();
+  if (name.empty() || !appendTo(name, lineOf(message, true)))
+    writeTo(STDERR_FILENO, lineOf(message, logs(LogLevel::Debug)));
 }
 
 bool logs(LogLevel level) {
@@ -48,7 +97,7 @@ void log(LogLevel level, const Twine &message) {
 
 void tellTerminal(const Twine &message) {
   if (isatty(STDERR_FILENO))
-    write(message);
+    writeTo(STDERR_FILENO, lineOf(message, false));
 }
 
 } // namespace rubia::runtime

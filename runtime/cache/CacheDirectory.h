@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/cache/CacheEntry.h"
+#include "settings/Settings.h"
 #include <memory>
 #include <optional>
 

@@ -4,7 +4,7 @@
 // read.
 #pragma once
 
-#include "settings/Settings.h"
+#include "settings/Code.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <array>

@@ -5,6 +5,7 @@
 #include "input/File.h"
 #include "runtime/base/FileDescriptor.h"
 #include "runtime/base/Log.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"

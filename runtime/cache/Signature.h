@@ -7,6 +7,10 @@
 #include "runtime/cache/CacheKey.h"
 #include "llvm/Support/Error.h"
 
+namespace rubia::settings {
+class Settings;
+}
+
 namespace rubia::runtime {
 
 using PublicKey = std::array<uint8_t, 32>;

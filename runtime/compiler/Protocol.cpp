@@ -108,7 +108,8 @@ static bool isRequest(const char (&bytes)[sizeof(Request)]) {
                  memchr(request.arch, 0, sizeof(request.arch));
 #define CODE_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Key, Meaning)              \
   isKnown &= size_t(request.code.Name) < settings::countWords(Words);
-#include "settings/Settings.def"
+#include "settings/Code.def"
+#undef CODE_SETTING
   return isKnown;
 }
 

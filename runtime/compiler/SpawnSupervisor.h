@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/compiler/Protocol.h"
+#include "settings/Settings.h"
 
 namespace rubia::runtime {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/compiler/WorkerLimits.h"
+#include "settings/Settings.h"
 #include <algorithm>
 #include <thread>
 

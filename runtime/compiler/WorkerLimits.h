@@ -2,8 +2,11 @@
 // What the compile worker may take: set by whoever starts it, through its environment.
 #pragma once
 
-#include "settings/Settings.h"
 #include <cstdint>
+
+namespace rubia::settings {
+class Settings;
+}
 
 namespace rubia::runtime {
 

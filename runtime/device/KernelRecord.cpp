@@ -4,6 +4,7 @@
 #include "runtime/device/KernelRecord.h"
 #include "runtime/base/FileDescriptor.h"
 #include "runtime/base/Log.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Base64.h"
 #include "llvm/Support/ErrorHandling.h"

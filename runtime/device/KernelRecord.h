@@ -5,7 +5,7 @@
 
 #include "runtime/cache/Manifest.h"
 #include "runtime/compiler/ModuleImage.h"
-#include "settings/Settings.h"
+#include "settings/Code.h"
 
 namespace rubia::runtime {
 

@@ -10,6 +10,7 @@
 #include "runtime/worker/Pipeline.h"
 #include "runtime/worker/RemoteCache.h"
 #include "runtime/worker/Sandbox.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <csignal>

@@ -5,6 +5,7 @@
 #include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Sandbox.h"
 #include "runtime/worker/Supervisor.h"
+#include "settings/Settings.h"
 #include <csignal>
 #include <cstdio>
 #include <cstring>

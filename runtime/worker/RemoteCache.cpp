@@ -5,6 +5,7 @@
 #include "runtime/cache/Signature.h"
 #include "runtime/worker/Http.h"
 #include "runtime/worker/S3.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include <chrono>
 #include <condition_variable>

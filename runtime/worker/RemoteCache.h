@@ -10,6 +10,10 @@
 #include "runtime/compiler/Protocol.h"
 #include <memory>
 
+namespace rubia::settings {
+class Settings;
+}
+
 namespace rubia::runtime {
 
 class RemoteCache {

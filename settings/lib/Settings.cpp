@@ -183,7 +183,8 @@ template <class T> T::Value Settings::read(Id id, const T &type) const {
 Code Settings::code() const {
   Code result;
 #define CODE_SETTING(Variable, Name, ...) result.Name = Name();
-#include "settings/Settings.def"
+#include "settings/Code.def"
+#undef CODE_SETTING
   return result;
 }
 
@@ -193,7 +194,8 @@ std::vector<std::pair<StringRef, StringRef>> Code::keyFields() const {
   return {
 #define CODE_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Key, Meaning)              \
   {Key, keyWord(Words, size_t(Name))},
-#include "settings/Settings.def"
+#include "settings/Code.def"
+#undef CODE_SETTING
   };
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every planted bug is reported in its thread and line; its mended twin is not.
+#include "settings/Settings.h"
 #include "tests/emulator-checks/Launcher.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the checks say about whole launches: how much memory they take, whom they name, and what
 // they leave alone.
+#include "settings/Settings.h"
 #include "tests/Targets.h"
 #include "tests/emulator-checks/Launcher.h"
 #include "llvm/ADT/StringRef.h"

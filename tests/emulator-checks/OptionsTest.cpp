@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of RUBIA_EMULATOR_CHECK.
 #include "emulator/Emulator.h"
+#include "settings/Settings.h"
 #include <gtest/gtest.h>
 
 using namespace llvm;

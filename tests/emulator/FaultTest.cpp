@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel does wrong is reported with place and thread.
+#include "settings/Settings.h"
 #include "tests/emulator/Fixture.h"
 
 using namespace rubia::emulator;

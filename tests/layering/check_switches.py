@@ -56,7 +56,7 @@ def switches(text):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    settings = SETTING.findall((root / "settings/Settings.def").read_text())
+    settings = [name for table in ("Settings", "Code") for name in SETTING.findall((root / f"settings/{table}.def").read_text())]
     facts = set(FACT.findall((root / "targets/Targets.def").read_text())) - {"bool", "unsigned"}
     if not settings or not facts:
         sys.exit("no settings or no facts of targets found")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/Abi.h"
 #include "runtime/cache/CacheDirectory.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstdlib>

@@ -2,6 +2,7 @@
 // Signatures, and packs that carry one. What libsodium does right is not tested again, but that we
 // ask it the right thing.
 #include "runtime/cache/CachePack.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

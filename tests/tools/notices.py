@@ -120,6 +120,20 @@ class Notices(Runs):
         self.assertNotIn("cuDevicePrimaryCtxRetain", self.run_program(*self.kernels("one"), "one", RUBIA_LOG="info"))
 
 
+    def test_a_file_has_the_messages_instead(self):
+        words, told = [*self.kernels("one"), "one"], r"rubia: \d\d:\d\d:\d\d\.\d{6} (\d+)\.\d+ .*1 kernel"
+        for _ in range(2):  # the second run appends; a relative name is one of the folder at the start
+            self.assertEqual(self.run_program(*words, RUBIA_LOG="info", RUBIA_LOG_FILE=str(self.folder / "log")), "")
+        processes = re.findall(told, (self.folder / "log").read_text())
+        self.assertEqual(len(processes), 2, (self.folder / "log").read_text())
+        self.run_program(*words, RUBIA_LOG="info", RUBIA_LOG_FILE=str(self.folder / "log.%p"))
+        for path in self.folder.glob("log.*"):
+            self.assertIn(path.suffix[1:], {line.split()[2].split(".")[0] for line in path.read_text().splitlines()})
+        said = self.run_program(*words, RUBIA_LOG="info", RUBIA_LOG_FILE="/nowhere/log")
+        self.assertEqual(said.count("RUBIA_LOG_FILE: /nowhere/log: No such file or directory; messages go to stderr"), 1, said)
+        self.assertIn("1 kernel", said)
+
+
 class LongKernels(Runs):
     """Takes eleven seconds: the label `long`."""
 

@@ -3,6 +3,7 @@
 #include "fatbin/File.h"
 #include "input/File.h"
 #include "runtime/base/BoundedJson.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Base64.h"
 #include <map>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/compiler/ModuleImage.h"
-#include "settings/Settings.h"
+#include "settings/Code.h"
 #include "llvm/Support/Error.h"
 #include <string>
 #include <vector>

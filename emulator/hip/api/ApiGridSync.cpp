@@ -4,6 +4,7 @@
 #include "emulator/hip/DeviceMemory.h"
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/Registration.h"
+#include "settings/Settings.h"
 #include <hip/hip_ext.h>
 
 using namespace rubia::emulator::hip;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/api/Version.h"
 #include "emulator/Emulator.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringRef.h"
 #include <dlfcn.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is set, as the options of launches.
 #include "emulator/Emulator.h"
+#include "settings/Settings.h"
 
 using namespace llvm;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/debug/DebugSession.h"
 #include "emulator/lib/machine/PerProcess.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <unistd.h>
 

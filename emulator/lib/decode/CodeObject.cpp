@@ -6,6 +6,7 @@
 #include "emulator/lib/machine/InitialState.h"
 #include "emulator/lib/object/Image.h"
 #include "emulator/lib/object/KernelMetadata.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstdlib>
 

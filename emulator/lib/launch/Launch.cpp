@@ -17,6 +17,7 @@
 #include "emulator/lib/run/Dispatch.h"
 #include "emulator/lib/run/OperationCounts.h"
 #include "emulator/lib/trace/Trace.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>

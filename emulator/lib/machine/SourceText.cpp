@@ -3,6 +3,7 @@
 #include "emulator/Emulator.h"
 #include "input/File.h"
 #include "input/Printable.h"
+#include "settings/Settings.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 

@@ -5,6 +5,7 @@
 // zones simply because nothing else is ever placed there.
 #include "emulator/lib/memory/MemoryRegistry.h"
 #include "emulator/lib/memory/WrittenBytes.h"
+#include "settings/Settings.h"
 #include <cstring>
 #include <deque>
 #include <map>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ptx-frontend/Module.h"
-#include "settings/Settings.h"
+#include "settings/Code.h"
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Instructions.h"

@@ -162,7 +162,7 @@ using LoweringFunction = Expected<Value *>(FunctionLowering &, const ptx::Instru
 static LoweringFunction *const kLoweringFunctions[] = {
 #define PTX_OP(Name, Effects) lower##Name,
 #define PTX_OP_PARSED(Name, Effects) nullptr, // none of its forms is lowered
-#include "ptx-frontend/Instructions.def"
+#include "ptx-frontend/Operations.def"
 };
 
 // What valid programs execute only if the driver has given them something that Rubia's refuses

@@ -254,7 +254,7 @@ private:
 #define PTX_OP(Name, Effects)                                                                      \
   llvm::Expected<llvm::Value *> lower##Name(FunctionLowering &fn, const ptx::Instruction &inst);
 #define PTX_OP_PARSED(Name, Effects) PTX_OP(Name, Effects) // so that a new one rebuilds one file
-#include "ptx-frontend/Instructions.def"
+#include "ptx-frontend/Operations.def"
 
 /// Stores the copies of cp.async that are held back to the current instruction: a wait, or the copy
 /// itself, whether its guard holds or not.
