@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/lib/interpreter/Sampler.h"
+#include "reference/lib/interpreter/StandardRgb.h"
 #include "llvm/ADT/bit.h"
 #include <algorithm>
 #include <cmath>
@@ -94,6 +95,8 @@ Sampler::Sampler(const TextureObject &texture)
   if (format.meaning == Meaning::Integer && format.bytes < 4 && !texture.isSurface &&
       !(state.flags & kReadAsInteger))
     format.meaning = Meaning::Normalized;
+  isStandardRgb = state.flags & kStandardRgb && format.meaning == Meaning::Normalized &&
+                  format.bytes == 1 && !format.isSigned;
   border.resize(texelBytes());
   for (unsigned i = 0; i < texels.channels; ++i) {
     const uint64_t bits = borderBits(i);
@@ -106,10 +109,8 @@ std::string Sampler::whyNot(bool hasGradients, bool isCube) const {
     return "a texture's format " + std::to_string(texels.format);
   if (isCube != texels.isCube)
     return "a cube map that is read as something else, or the other way round";
-  if (state.flags & kStandardRgb)
-    return "sRGB";
-  if (hasGradients && isCube && anisotropy())
-    return "anisotropy of cube maps";
+  if (hasGradients && isCube && anisotropy() && state.flags & kSeamless)
+    return "anisotropy of seamless cube maps";
   return "";
 }
 
@@ -129,6 +130,8 @@ uint64_t Sampler::borderBits(unsigned channel) const {
   case Meaning::Half:
     return bitsOfHalf(roundedToHalf(colour));
   case Meaning::Normalized:
+    if (isCurved(channel))
+      return standardRgbOf(state.border[channel]);
     return uint64_t(std::llround(
         std::clamp(std::isnan(colour) ? 0 : colour, format.isSigned ? -1.0 : 0.0, 1.0) *
         greatestOf(format)));
@@ -173,6 +176,10 @@ Texel Sampler::read(const uint8_t *texel) const {
       result[i] = wordOf(halfToFloat(uint16_t(bits)));
       break;
     case Meaning::Normalized:
+      if (isCurved(i)) {
+        result[i] = wordOf(float(LinearLight::of(uint8_t(bits)).value()));
+        break;
+      }
       result[i] = wordOf(float(std::max(double(number) / greatestOf(format), -1.0)));
       break;
     case Meaning::Integer:
@@ -183,9 +190,33 @@ Texel Sampler::read(const uint8_t *texel) const {
   return result;
 }
 
+// An H100 adds the texels of a filter four by four. In each four it cuts digits to those that the
+// largest number has.
+float Sampler::blendCurved(ArrayRef<Tap> taps, unsigned channel, unsigned unit) const {
+  const size_t four = state.isLinear ? 4 : 1;
+  double sum = 0;
+  for (; !taps.empty(); taps = taps.drop_front(std::min(four, taps.size()))) {
+    const auto lightOf = [&](const Tap &tap) {
+      return LinearLight::of(uint8_t(bitsAt(tap.texel ? tap.texel : border.data(), channel)));
+    };
+    int largest = LinearLight::of(0).power;
+    for (const Tap &tap : taps.take_front(four))
+      if (tap.weight)
+        largest = std::max(largest, lightOf(tap).power);
+    for (const Tap &tap : taps.take_front(four))
+      if (tap.weight)
+        sum += lightOf(tap).cutAt(largest) * tap.weight;
+  }
+  return state.isLinear ? roundedToHalf(sum / unit) : float(sum / unit);
+}
+
 Texel Sampler::blend(ArrayRef<Tap> taps, unsigned unit) const {
   Texel result = {};
   for (unsigned i = 0; i < texels.channels; ++i) {
+    if (isCurved(i)) {
+      result[i] = wordOf(blendCurved(taps, i, unit));
+      continue;
+    }
     double sum = 0;
     for (const Tap &tap : taps)
       if (tap.weight)
@@ -402,8 +433,8 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
   inFace.isNormalizedCoordinates = true;
   const bool isSeamless = isLinear && state.flags & kSeamless;
   const int mode = isSeamless ? kBorder : kClamp; // seamless: taps are looked at one by one
-  const Axis x = inFace.axisOf(on(face.s, face.sSign), size, mode, 0, 0, isLinear),
-             y = inFace.axisOf(on(face.t, face.tSign), size, mode, 0, 0, isLinear);
+  const Axis x = inFace.axisOf(on(face.s, face.sSign), size, mode, 0, place.steps[0], isLinear),
+             y = inFace.axisOf(on(face.t, face.tSign), size, mode, 0, place.steps[1], isLinear);
   const auto texel = [&](const FaceTexel &at) {
     return texelAt(grid, {at.x, at.y, slice + at.face});
   };
@@ -428,8 +459,8 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
   for (unsigned i = 0; i < 4; ++i) {
     const int64_t u = x.index + (i & 1), v = y.index + (i >> 1);
     if (!weights[i])
-      continue;
-    if (isSeamless && (isOut(u) || isOut(v)))
+      taps.emplace_back();
+    else if (isSeamless && (isOut(u) || isOut(v)))
       taps.push_back({texel(beyond(number, u, v, size)), weights[i]});
     else
       taps.push_back(
@@ -467,12 +498,12 @@ Ellipse Sampler::ellipseOf(const SamplePlace &place) const {
 
 // Gradients are those of places on the face. Where one leaves it, it goes on in the plane of the
 // face, and only the two gradients themselves count.
-Ellipse Sampler::cubeEllipseOf(const SamplePlace &place) const {
+Ellipse Sampler::cubeEllipseOf(const SamplePlace &place, bool &isOnFace) const {
   const unsigned number = faceOf(place.at);
   const Face &face = kFaces[number];
   const double half = double(gridOf(0).sizes[0]) / 2;
   const std::array<float, 3> &from = place.at;
-  bool hasDiagonals = true;
+  isOnFace = true;
   Gradient gradients[2] = {};
   for (unsigned i = 0; i < 2; ++i) {
     std::array<float, 3> to;
@@ -490,10 +521,10 @@ Ellipse Sampler::cubeEllipseOf(const SamplePlace &place) const {
       const double way = cutGradient(1 - (end < 0 ? -start : start)) + cutGradient(1 - height);
       return cutGradient((end < 0 ? -way : way) * half);
     };
-    hasDiagonals &= other == number;
+    isOnFace &= other == number;
     gradients[i] = {move(face.s, face.sSign), move(face.t, face.tSign), 0};
   }
-  return {gradients[0], gradients[1], hasDiagonals};
+  return {gradients[0], gradients[1], isOnFace};
 }
 
 Sampler::Detail Sampler::detailAt(int64_t steps, bool isAsked) const {
@@ -518,16 +549,17 @@ Sampler::Detail Sampler::detailOf(const SamplePlace &place) const {
   int64_t steps = 0;
   if (place.level)
     steps = stepsOf(*place.level);
-  else if (place.gradients)
-    steps = (place.isCube ? cubeEllipseOf(place) : ellipseOf(place)).longer();
+  else if (place.gradients) {
+    bool isOnFace = false;
+    steps = (place.isCube ? cubeEllipseOf(place, isOnFace) : ellipseOf(place)).longer();
+  }
   return detailAt(steps, place.level || place.gradients);
 }
 
 // ---------- Instructions
 
 // Along the longer axis of an ellipse. Weights are 1024ths.
-Texel Sampler::sampleEllipse(const SamplePlace &place) const {
-  const Ellipse ellipse = ellipseOf(place);
+Texel Sampler::sampleEllipse(const SamplePlace &place, const Ellipse &ellipse) const {
   const Detail detail = detailAt(ellipse.width(anisotropy()), true);
   Taps taps;
   const auto add = [&](unsigned level, unsigned weight, unsigned narrower, unsigned wider) {
@@ -548,8 +580,13 @@ Texel Sampler::sampleEllipse(const SamplePlace &place) const {
 }
 
 Texel Sampler::sample(const SamplePlace &place) const {
-  if (place.gradients && place.dimensions == 2 && !place.isCube && anisotropy())
-    return sampleEllipse(place);
+  if (place.gradients && anisotropy() && place.isCube) {
+    bool isOnFace = false;
+    const Ellipse ellipse = cubeEllipseOf(place, isOnFace);
+    if (isOnFace)
+      return sampleEllipse(place, ellipse);
+  } else if (place.gradients && anisotropy() && place.dimensions == 2)
+    return sampleEllipse(place, ellipseOf(place));
   const Detail detail = detailOf(place);
   Taps taps;
   addTaps(place, detail.level, kOne - detail.fraction, state.isLinear, taps);

@@ -76,9 +76,9 @@ private:
   /// Of a level of detail in 256ths, to which the sampler's bias is yet to be added.
   Detail detailAt(int64_t steps, bool isAsked) const;
   Ellipse ellipseOf(const SamplePlace &place) const;
-  /// The same of a cube map's.
-  Ellipse cubeEllipseOf(const SamplePlace &place) const;
-  Texel sampleEllipse(const SamplePlace &place) const;
+  /// The same of a cube map's. `isOnFace`: no gradient leaves the face; others have no anisotropy.
+  Ellipse cubeEllipseOf(const SamplePlace &place, bool &isOnFace) const;
+  Texel sampleEllipse(const SamplePlace &place, const Ellipse &ellipse) const;
   /// log2 of the largest ratio of the axes of ellipses.
   unsigned anisotropy() const;
   Axis axisOf(float coordinate, int64_t size, int mode, int offset, int step, bool isLinear) const;
@@ -94,6 +94,9 @@ private:
   int64_t sliceOf(uint32_t layer) const;
   Texel read(const uint8_t *texel) const;
   Texel blend(llvm::ArrayRef<Tap> taps, unsigned unit = 256) const;
+  /// A channel with sRGB's curve; alpha has none.
+  bool isCurved(unsigned channel) const { return isStandardRgb && channel < 3; }
+  float blendCurved(llvm::ArrayRef<Tap> taps, unsigned channel, unsigned unit) const;
   double numberOf(uint64_t bits) const;
   uint64_t bitsAt(const uint8_t *texel, unsigned channel) const;
   uint64_t borderBits(unsigned channel) const;
@@ -101,7 +104,7 @@ private:
   const Texels &texels;
   const SamplerState &state;
   TexelFormat format;
-  bool isNormalizedCoordinates;
+  bool isNormalizedCoordinates, isStandardRgb;
   std::vector<uint8_t> border; // a texel
 };
 
