@@ -120,6 +120,13 @@ struct Launch {
     uint64_t region = 0, offset = 0; // of the first such word
   };
   Moved moved;
+  /// Of a replay by the interpreter: sums that PTX lets a compiler fuse with a product, and how
+  /// many were, so that the results are nearest to what is recorded (diff/Fusion.h).
+  struct Fusion {
+    uint64_t sums = 0, fused = 0;
+    uint64_t runs = 0; // that looked for these; 0: none could, as one takes too long
+  };
+  Fusion fusion;
   int status = 0;              // what the driver returned
   uint64_t untouchedPages = 0; // that are left out, as it does not touch them; they read as zeros
   std::string problem;         // why it is recorded in part only

@@ -113,6 +113,7 @@ struct LaunchResult {
   std::string reason;        // of what is not a comparison; of Undecided: the inexact instruction
   bool isOtherImage = false; // that ran where it was recorded
   Launch::Moved moved;       // of the replay
+  Launch::Fusion fusion;     // of the replay
   std::vector<BufferResult> buffers;
   /// Tensor maps that both have changed, which cannot be compared; empty: there are none. No run
   /// decides of them.

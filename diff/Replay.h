@@ -19,6 +19,7 @@ struct ReplayOptions {
   llvm::function_ref<bool(const Launch &)> isWanted;
   unsigned timeout = 0; // seconds that a launch may take before SIGALRM ends the process; 0: any
   std::optional<Noise> noise; // what is replayed moves the results of its inexact instructions
+  bool isPlain = false;       // the interpreter fuses no products and sums
 };
 
 /// Writes a capsule of what the launches made of their memory, under their ordinals. A launch that

@@ -438,6 +438,7 @@ Expected<LaunchResult> compareLaunches(const Run &recorded, const Run &expectedR
     return createStringError("launch " + Twine(expected.ordinal) +
                              " reaches other allocations in the other capsule");
   result.moved = got.moved;
+  result.fusion = got.fusion;
   result.isOtherImage =
       image->isOtherImage && !capsule.environment.isJitForced && other.environment.isJitForced;
   for (size_t i = 0; i < regions.size(); ++i) {

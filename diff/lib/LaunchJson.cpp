@@ -348,6 +348,11 @@ Expected<Launch> launchOf(const json::Value &value, uint64_t leastOrdinal) {
     reader.number("moved_word_region", out.moved.region, UINT32_MAX);
     reader.number("moved_word_offset", out.moved.offset, kMaxAddress);
   }
+  if (reader.has("free_sums")) {
+    reader.number("free_sums", out.fusion.sums, UINT32_MAX);
+    reader.number("fused_sums", out.fusion.fused, UINT32_MAX);
+    reader.number("fusing_runs", out.fusion.runs, UINT32_MAX);
+  }
   if (reader.has("untouched_pages"))
     reader.number("untouched_pages", out.untouchedPages, UINT64_MAX);
   if (reader.has("problem"))
@@ -510,6 +515,11 @@ json::Value toJson(const Launch &launch) {
     out["moved_words"] = launch.moved.words;
     out["moved_word_region"] = launch.moved.region;
     out["moved_word_offset"] = launch.moved.offset;
+  }
+  if (launch.fusion.sums) {
+    out["free_sums"] = launch.fusion.sums;
+    out["fused_sums"] = launch.fusion.fused;
+    out["fusing_runs"] = launch.fusion.runs;
   }
   if (launch.untouchedPages)
     out["untouched_pages"] = launch.untouchedPages;

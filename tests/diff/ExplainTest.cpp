@@ -83,6 +83,41 @@ TEST(Explain, FollowsWhatIsLoadedToTheThreadThatComputedIt) {
   unlink(page.c_str());
 }
 
+// PTX lets a compiler fuse a product and a sum without a rounding: 1 + 2^-12 squared, less 1.
+TEST(Explain, TakesFusedAndOtherSumsForRight) {
+  std::string kernel = kKernel;
+  kernel.replace(kernel.find("  @%p1 st.global"), 0,
+                 ".reg .f32 %f<4>; .reg .pred %q;\n"
+                 "  setp.eq.u32 %q, %r3, 105;\n"
+                 "  cvt.rn.f32.u32 %f1, %r3;\n"
+                 "  fma.rn.f32 %f1, %f1, 0f39800000, 0f3f798000;\n" // 105 of it make 1 + 2^-12
+                 "  mul.f32 %f2, %f1, %f1;\n"
+                 "  add.f32 %f2, %f2, 0fbf800000;\n"
+                 "  @%q mov.b32 %r4, %f2;\n");
+  constexpr uint32_t kFused = 0x3a000400, kRounded = 0x3a000000;
+  for (const uint32_t recorded : {kFused, kRounded}) {
+    const auto capsule = [&] { return makeCapsule(kWrong, kernel, true, recorded); };
+    std::string text = diff(capsule(), "--arch reference --all");
+    expectIn(text, "reference: launch 0 k: equal");
+    expectIn(text, "status 0");
+    EXPECT_EQ(StringRef(text).contains("the reference fuses 1 of 1 sums with products"),
+              recorded == kFused)
+        << text;
+    text = diff(capsule(), "--arch 'gfx1100;contract=nvidia,gfx1100;contract=never' --all");
+    expectIn(text, "launch 0 k: equal");
+    expectIn(text, recorded == kFused ? "products and sums are not fused, as PTX permits: with "
+                                        "--contract nvidia it is equal"
+                                      : "products and sums are fused, as PTX permits: with "
+                                        "--contract never it is equal");
+    expectIn(text, "status 3");
+  }
+  // Neither of the two.
+  const std::string text =
+      diff(makeCapsule(kWrong, kernel, true, kFused + 1), "--arch reference --all");
+  expectIn(text, "reference: launch 0 k: different");
+  expectIn(text, "status 1");
+}
+
 // What has nothing to do with the difference goes, and the script needs `rubia launch` alone.
 TEST(Explain, ReducesALaunchToWhatMatters) {
   std::string kernel = kKernel;

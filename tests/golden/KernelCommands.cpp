@@ -23,7 +23,7 @@ struct Options {
   std::string folder, file, from, arch, form = "auto", match = ".", library = "libcuda.so.1";
   unsigned every = 1, offset = 0, show = 1;
   unsigned timeoutMs = 60000;
-  bool all = false, bounds = false;
+  bool all = false, bounds = false, permitted = false;
   std::shared_ptr<KernelJudge> judge; // what --bounds asks
   RunWithoutDevice onReference = nullptr;
 };
@@ -271,8 +271,11 @@ int compareKernels(Options options) {
                         differenceOf(kernel, result.outputs, expectedOf(kernel), options.show));
     }
   };
-  auto device = onReference ? options.onReference(*kernels, judge)
-                            : runKernels(*kernels, {options.library, 1, options.timeoutMs}, judge);
+  const auto recordedOf = [&](size_t i) -> const auto & { return expectedOf((*kernels)[i]); };
+  auto device = onReference
+                    ? options.onReference(*kernels, judge,
+                                          options.permitted ? RecordedOutputs(recordedOf) : nullptr)
+                    : runKernels(*kernels, {options.library, 1, options.timeoutMs}, judge);
   if (!device)
     return fail(device.takeError());
   auto print = [](StringRef name, const Tally &tally) {
@@ -343,6 +346,10 @@ void addKernelCommands(CLI::App &app, int &status, std::shared_ptr<KernelJudge> 
       ->check(CLI::PositiveNumber);
   compare->add_option("--offset", options->offset, "begin with this one");
   compare->add_option("--show", options->show, "differences to print of each result");
+  if (onReference)
+    compare->add_flag("--permitted", options->permitted,
+                      "with --arch reference: products and sums without a rounding may be fused, "
+                      "as what is recorded shows");
   if (judge)
     compare->add_flag("--bounds", options->bounds,
                       "products of matrices need not have the bits that are recorded");

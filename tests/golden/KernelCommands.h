@@ -14,8 +14,10 @@ struct KernelCase;
 struct KernelResult;
 
 /// Runs kernels without a device: runKernelsOnReference.
+using RecordedOutputs = llvm::function_ref<const std::vector<std::vector<uint8_t>> &(size_t)>;
 using RunWithoutDevice = llvm::Expected<std::string> (*)(
-    llvm::ArrayRef<KernelCase> kernels, llvm::function_ref<void(size_t, KernelResult &)> done);
+    llvm::ArrayRef<KernelCase> kernels, llvm::function_ref<void(size_t, KernelResult &)> done,
+    RecordedOutputs recorded);
 
 /// Whether results that differ from what is recorded are right nevertheless.
 class KernelJudge {

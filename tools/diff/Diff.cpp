@@ -8,6 +8,7 @@
 #include "tools/diff/DiffReport.h"
 #include "tools/diff/Excerpts.h"
 #include "tools/diff/Explain.h"
+#include "tools/diff/Permitted.h"
 #include "tools/diff/PerturbedRuns.h"
 #include "tools/diff/Reduce.h"
 #include "tools/diff/ReferenceReplay.h"
@@ -165,6 +166,7 @@ int replayHere(const DiffOptions &options) {
   replaying.timeout = options.work.timeout;
   if (options.work.noise)
     replaying.noise = capsule::Noise::ofRun(*options.work.noise);
+  replaying.isPlain = options.work.isPlain;
   Expected<size_t> done = options.onReference ? replayOnReference(*capsule, *output, replaying)
                                               : capsule::replay(*capsule, *output, replaying);
   if (!done)
@@ -304,45 +306,6 @@ void decide(const Capsule &capsule, const Replayed *expected, const Replayed &go
   if (canTell && !options.bounds.ulps && !options.bounds.relative)
     decideByPerturbing(capsule, {expected, got, options.work, on, options.perturbed, isOfReference},
                        target.launches);
-}
-
-/// A launch may differ since it computes with the bits of NaNs, which Rubia is free in by default.
-/// It is equal then where it gives those of NVIDIA.
-Error checkNans(const Capsule &capsule, const ReplayTarget &on, const DiffOptions &options,
-                DiffReport::Target &target) {
-  ReplayWork work = options.work;
-  work.ordinals.clear();
-  for (const capsule::LaunchResult &result : target.launches)
-    if (result.verdict == Verdict::Different)
-      work.ordinals.push_back(result.launch->ordinal);
-  if (work.ordinals.empty() || !on.library.empty() ||
-      on.settings.nan() == settings::NanMode::Canonical)
-    return Error::success();
-  ReplayTarget canonical = on;
-  canonical.settings.set(settings::Id::nan, "canonical");
-  Expected<Replayed> got = Replayed::run(work, capsule, canonical);
-  if (!got)
-    return got.takeError();
-  for (capsule::LaunchResult &result : target.launches) {
-    if (result.verdict != Verdict::Different)
-      continue;
-    const Launch &launch = *result.launch;
-    const Replayed::Found found = got->find(launch.ordinal);
-    if (!found.launch)
-      continue;
-    Expected<capsule::LaunchResult> again = capsule::compareLaunches(
-        {capsule, launch}, {capsule, launch}, {*found.capsule, *found.launch}, options.bounds);
-    if (!again)
-      return again.takeError();
-    if (again->verdict > Verdict::Within)
-      continue;
-    result.verdict = Verdict::Undecided;
-    result.reason = "it computes with the bits of NaNs: with --nan canonical it is equal";
-    for (capsule::BufferResult &buffer : result.buffers)
-      if (buffer.verdict == Verdict::Different)
-        buffer.verdict = Verdict::Undecided;
-  }
-  return Error::success();
 }
 
 /// Looks for what is undefined in the first launches that differ: a replay of its own for each, on
@@ -564,8 +527,9 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
         return recordings.takeError();
       if (!recordings->empty())
         decideByRecordings(capsule, *got, *recordings, target->launches);
-      if (!on->isReference) // which gives the bits of NVIDIA's NaNs
-        if (Error error = checkNans(capsule, *on, options, *target))
+      if (!on->isReference) // which gives the bits of NVIDIA's NaNs, and fuses as is recorded
+        if (Error error =
+                checkPermitted(capsule, *on, options.work, options.bounds, target->launches))
           return error;
       locateAll(capsule, looked, options, *target);
       if (options.explain)
@@ -716,6 +680,7 @@ void addReplay(CLI::App &app, int &status) {
   worker->add_flag("--touched", here->touched);
   worker->add_flag("--reference", here->onReference);
   worker->add_option("--noise", here->work.noise);
+  worker->add_flag("--plain", here->work.isPlain);
   worker->add_option("--messages", here->messages);
   worker->callback([here, &status] { status = replayHere(*here); });
 }

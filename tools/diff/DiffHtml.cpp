@@ -160,8 +160,9 @@ static void writeLaunch(raw_ostream &os, const LaunchResult &launch) {
   for (const BufferResult &buffer : launch.buffers)
     if (buffer.differing || buffer.nans)
       writeBuffer(os, launch, buffer);
-  if (const std::string text = textOf(launch.moved); !text.empty())
-    os << "<p>" << text << "</p>\n";
+  for (const std::string &text : {textOf(launch.moved), textOf(launch.fusion)})
+    if (!text.empty())
+      os << "<p>" << text << "</p>\n";
   const auto equal = count_if(
       launch.buffers, [](const BufferResult &buffer) { return !buffer.differing && !buffer.nans; });
   os << "<p>" << equal << " of " << launch.buffers.size()

@@ -105,6 +105,18 @@ std::string textOf(const Launch::Moved &moved) {
                  regions, moved.words, moved.offset, moved.region);
 }
 
+std::string textOf(const Launch::Fusion &fusion) {
+  if (!fusion.sums)
+    return "";
+  if (!fusion.runs)
+    return formatv("of {0} sums that PTX lets a compiler fuse with products the reference fuses "
+                   "none: to look for those takes too long",
+                   fusion.sums);
+  return formatv("the reference fuses {0} of {1} sums with products, as PTX permits, to be nearest "
+                 "to what is recorded",
+                 fusion.fused, fusion.sums);
+}
+
 std::string titleOf(const Launch &launch) {
   return "launch " + std::to_string(launch.ordinal) + " " + launch.kernel;
 }
@@ -128,8 +140,9 @@ void DiffReport::writeText(raw_ostream &os, bool all) const {
         }
       for (const std::string &line : result.explanation)
         os << "  " << line << "\n";
-      if (const std::string text = textOf(result.moved); !text.empty())
-        os << "  " << text << "\n";
+      for (const std::string &text : {textOf(result.moved), textOf(result.fusion)})
+        if (!text.empty())
+          os << "  " << text << "\n";
     }
     os << target.name << ": " << target.launches.size() << " launches";
     for (unsigned i = 0; i < std::size(counts); ++i)
@@ -213,6 +226,10 @@ void DiffReport::writeJson(raw_ostream &os) const {
         launch["wrong"] = capsule::nameOf(*result.wrong);
       if (result.instruction)
         launch["instruction"] = toJson(*result.instruction);
+      if (result.fusion.sums)
+        launch["fusion"] = json::Object{{"sums", result.fusion.sums},
+                                        {"fused", result.fusion.fused},
+                                        {"runs", result.fusion.runs}};
       if (!result.moved.regions.empty())
         launch["moved"] = jsonOf(result.moved);
       launches.push_back(std::move(launch));

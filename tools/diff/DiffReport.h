@@ -32,6 +32,8 @@ std::string titleOf(const capsule::Launch &launch);
 std::string textOf(const capsule::Writer &writer);
 /// "1 allocation lies elsewhere ...; 3 words ... were changed"; empty: no word was changed.
 std::string textOf(const capsule::Launch::Moved &moved);
+/// "the reference fuses 3 of 4 sums ..."; empty: there are none that it may.
+std::string textOf(const capsule::Launch::Fusion &fusion);
 
 /// "12 of 8750 f32 elements differ; first element 17: expected ..., got ..."
 std::string textOf(const capsule::Launch &launch, const capsule::BufferResult &buffer);

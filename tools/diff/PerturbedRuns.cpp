@@ -123,6 +123,7 @@ static Error decideOnReference(const Capsule &capsule, const PerturbedRuns &runs
   const ReplayTarget reference{"reference", {}, true};
   ReplayWork work = workOf(runs, results);
   work.timeout = work.timeout ? std::min(work.timeout, kSeconds) : kSeconds;
+  work.isPlain = true; // as the runs that move results
   Expected<Replayed> unmoved = Replayed::run(work, capsule, reference);
   if (!unmoved)
     return unmoved.takeError();

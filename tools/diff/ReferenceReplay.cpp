@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/diff/ReferenceReplay.h"
+#include "diff/Fusion.h"
 #include "diff/Images.h"
 #include "diff/Perturbation.h"
 #include "diff/TensorMaps.h"
@@ -9,6 +10,7 @@
 #include "tools/diff/ReferenceTextures.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
+#include <chrono>
 #include <unistd.h>
 
 using namespace llvm;
@@ -95,10 +97,16 @@ std::string execute(const Launch &launch, const std::string &ptx, RegionContents
   return problem;
 }
 
+/// Of a launch.
+struct Memory {
+  RegionContents regions, arrays;
+};
+
 class Replayer {
 public:
   Replayer(const Capsule &capsule, CapsuleOutput &output, const capsule::ReplayOptions &options)
-      : capsule(capsule), output(output), otherPtx(options.ptx), noise(options.noise) {}
+      : capsule(capsule), output(output), otherPtx(options.ptx), noise(options.noise),
+        isPlain(options.isPlain || options.noise), timeout(options.timeout) {}
   Error writeEnvironment();
   Error replay(const Launch &launch);
   uint64_t count = 0;
@@ -106,11 +114,16 @@ public:
 private:
   Expected<std::string> textOf(const Launch &launch);
   Expected<std::string> perturbedTextOf(const Launch &launch);
+  Expected<uint64_t> bytesApart(const Launch &launch, const Memory &memory) const;
+  Error runNearest(const Launch &launch, const std::string &text, const Memory &before,
+                   Memory &memory, Launch &result) const;
 
   const Capsule &capsule;
   CapsuleOutput &output;
   const std::string &otherPtx;
   std::optional<capsule::Noise> noise;
+  const bool isPlain;
+  const unsigned timeout;
 };
 
 Error Replayer::writeEnvironment() {
@@ -140,18 +153,80 @@ Expected<std::string> Replayer::perturbedTextOf(const Launch &launch) {
   return perturbed ? Expected<std::string>(std::move(perturbed->text)) : perturbed.takeError();
 }
 
+/// From what is recorded.
+Expected<uint64_t> Replayer::bytesApart(const Launch &launch, const Memory &memory) const {
+  uint64_t count = 0;
+  const std::vector<const Region *> regions = launch.regions();
+  for (size_t i = 0; i < regions.size(); ++i) {
+    Expected<std::vector<uint8_t>> recorded = capsule.contents(*regions[i], *regions[i]->after);
+    if (!recorded)
+      return recorded.takeError();
+    const size_t arrays = launch.memory.size();
+    const std::vector<uint8_t> &ours = i < arrays ? memory.regions[i] : memory.arrays[i - arrays];
+    for (const auto &[a, b] : zip(ours, *recorded))
+      count += a != b;
+  }
+  return count;
+}
+
+/// Runs the launch, and where it differs from what is recorded, once more for other choices of sums
+/// that are fused: as the recorded side may do.
+Error Replayer::runNearest(const Launch &launch, const std::string &text, const Memory &before,
+                           Memory &memory, Launch &result) const {
+  using Clock = std::chrono::steady_clock;
+  constexpr unsigned kMostRuns = 200, kSeconds = 20;
+  const Clock::time_point begin = Clock::now();
+  result.problem = execute(launch, text, memory.regions, memory.arrays, {});
+  const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+  const bool isRecorded =
+      all_of(launch.regions(), [](const Region *region) { return region->after; });
+  if (!result.problem.empty() || isPlain || capsule.environment.hasNoResults || !isRecorded)
+    return Error::success();
+  Expected<uint64_t> plain = bytesApart(launch, memory);
+  if (!plain || !*plain)
+    return plain.takeError();
+  Expected<capsule::FusiblePtx> ptx = capsule::FusiblePtx::open(text, launch.kernel);
+  if (!ptx) // what is plain is permitted
+    return consumeError(ptx.takeError()), Error::success();
+  result.fusion.sums = ptx->sums().size();
+  if (ptx->sums().empty())
+    return Error::success();
+  const unsigned seconds = timeout ? std::min(kSeconds, timeout / 2) : kSeconds;
+  const auto run = [&](StringRef fused, Memory &into) -> Error {
+    into = before;
+    const std::string problem = execute(launch, fused.str(), into.regions, into.arrays, {});
+    return problem.empty() ? Error::success() : createStringError(problem);
+  };
+  Memory other;
+  Expected<capsule::NearestFusion> nearest =
+      capsule::nearestFusion(*ptx, *plain, unsigned(std::min(seconds / took, double(kMostRuns))),
+                             [&](StringRef fused) -> Expected<uint64_t> {
+                               if (Error error = run(fused, other))
+                                 return std::move(error);
+                               return bytesApart(launch, other);
+                             });
+  if (!nearest)
+    return nearest.takeError();
+  result.fusion.runs = nearest->runs;
+  result.fusion.fused = nearest->fused();
+  if (!nearest->fused())
+    return Error::success();
+  Expected<std::string> fused = ptx->fused(nearest->choices);
+  return fused ? run(*fused, memory) : fused.takeError();
+}
+
 Error Replayer::replay(const Launch &launch) {
   Launch result = launch;
   for (Region *region : result.regions())
     region->after.reset();
-  RegionContents contents, arrays;
+  Memory before;
   for (const Region &region : launch.memory) {
     Expected<std::vector<uint8_t>> bytes = capsule.contents(region, region.before);
     if (!bytes)
       return bytes.takeError();
     if (Expected<Digest> map = output.addMemory(*bytes); !map)
       return map.takeError();
-    contents.push_back(std::move(*bytes));
+    before.regions.push_back(std::move(*bytes));
   }
   for (const capsule::ArrayRegion &array : launch.arrays) {
     Expected<std::vector<uint8_t>> bytes = capsule.contents(array, array.before);
@@ -159,24 +234,28 @@ Error Replayer::replay(const Launch &launch) {
       return bytes.takeError();
     if (Expected<Digest> map = output.addMemory(*bytes); !map)
       return map.takeError();
-    arrays.push_back(std::move(*bytes));
+    before.arrays.push_back(std::move(*bytes));
   }
+  Memory memory = before;
   std::vector<reference::PlacedVariable> variables;
   if (noise)
     variables.push_back({capsule::kNoiseVariable,
                          {reinterpret_cast<uint64_t>(&*noise),
                           {reinterpret_cast<uint8_t *>(&*noise), sizeof(*noise)}}});
-  if (Expected<std::string> text = noise ? perturbedTextOf(launch) : textOf(launch))
-    result.problem = execute(launch, *text, contents, arrays, std::move(variables));
-  else
+  Expected<std::string> text = noise ? perturbedTextOf(launch) : textOf(launch);
+  if (!text)
     result.problem = toString(text.takeError());
+  else if (noise)
+    result.problem = execute(launch, *text, memory.regions, memory.arrays, std::move(variables));
+  else if (Error error = runNearest(launch, *text, before, memory, result))
+    return error;
   if (StringRef(result.problem).contains("unsupported") || !launch.whyNotReplayable().empty())
     result.status = std::max(result.status, 1);
   if (result.problem.empty()) {
-    for (auto [region, bytes] : zip_equal(result.memory, contents))
+    for (auto [region, bytes] : zip_equal(result.memory, memory.regions))
       if (Error error = output.addMemory(bytes).moveInto(region.after.emplace()))
         return error;
-    for (auto [array, bytes] : zip_equal(result.arrays, arrays))
+    for (auto [array, bytes] : zip_equal(result.arrays, memory.arrays))
       if (Error error = output.addMemory(bytes).moveInto(array.after.emplace()))
         return error;
   }

@@ -165,6 +165,8 @@ static Expected<int> runOnce(const ReplayWork &work, const std::string &output,
     more.insert(more.end(), {"--kernel", work.kernel});
   if (work.noise)
     more.insert(more.end(), {"--noise", std::to_string(*work.noise)});
+  if (work.isPlain)
+    more.push_back("--plain");
   for (const std::string &file : work.images)
     more.insert(more.end(), {"--images", file});
   for (uint64_t ordinal : work.ordinals)

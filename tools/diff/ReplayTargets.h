@@ -27,6 +27,7 @@ struct ReplayWork {
   std::vector<std::string> images; // files with those that the capsule does not have
   std::vector<uint64_t> ordinals;  // of the launches; empty: all
   std::optional<unsigned> noise;   // of a perturbed run: its index (capsule::Noise::ofRun)
+  bool isPlain = false;            // the interpreter fuses no products and sums
 
   /// The capsule, with these images.
   llvm::Expected<capsule::Capsule> open() const;
