@@ -3,7 +3,8 @@
 // - `once N`, `all N`: what lowering makes of a kernel is changed before code is generated, one
 //   instruction of the IR, or each of that kind, as if its lowering were wrong. N is the seed.
 // - `ptx LINE|OLD|NEW`: lowering sees another statement in that line.
-// RUBIA_TEST_MUTANT_LOG: a file for what was changed, and in which lines of the PTX.
+// RUBIA_TEST_MUTANT_LOG: a file for what was changed, and in which lines of the PTX. What lowering
+// makes at a kernel's entry is of no statement. Lines that use what was changed there are noted.
 //
 // `rubia diff` runs the kernel again with code of its own around statements, on their lines. That
 // code is spared, so that a mistake is the same in each run: all it does has `rubia` in it, and
@@ -13,6 +14,7 @@
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -26,6 +28,7 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <map>
 #include <random>
+#include <set>
 #include <sstream>
 
 using namespace llvm;
@@ -203,16 +206,54 @@ void restoreLines(Module &module, const std::vector<unsigned> &lines) {
                                                 at.getCol(), at.getScope(), at.getInlinedAt()));
 }
 
-/// By line of the text that is lowered: that of the PTX, 0 for what is spared.
-std::vector<unsigned> linesOf(const SplitText &text, const ptx::Module &module) {
-  std::vector<unsigned> lines = text.lines;
+/// By line of the text that is lowered.
+struct Lines {
+  std::vector<unsigned> ofPtx; // 0 for what is spared
+  std::vector<bool> haveStatements;
+
+  unsigned of(const Instruction &instruction) const {
+    const unsigned at = number(instruction);
+    return at < ofPtx.size() ? ofPtx[at] : 0;
+  }
+  bool isOfStatement(const Instruction &instruction) const {
+    const unsigned at = number(instruction);
+    return at < haveStatements.size() && haveStatements[at];
+  }
+  static unsigned number(const Instruction &instruction) {
+    return instruction.getDebugLoc() ? instruction.getDebugLoc().getLine() : 0;
+  }
+};
+
+Lines linesOf(const SplitText &text, const ptx::Module &module) {
+  Lines lines = {text.lines, std::vector<bool>(text.lines.size())};
   for (const ptx::Function *function : module.functions)
     for (const ptx::Instruction &instruction : function->body) {
       const StringRef rest = StringRef(text.text).drop_front(instruction.place);
+      const size_t line = StringRef(text.text).take_front(instruction.place).count('\n') + 1;
+      lines.haveStatements[line] = true;
       if (rest.take_until([](char c) { return c == ';'; }).contains("rubia"))
-        lines[StringRef(text.text).take_front(instruction.place).count('\n') + 1] = 0;
+        lines.ofPtx[line] = 0;
     }
   return lines;
+}
+
+/// Lines of the statements that are the first to use what an instruction of no statement computes.
+std::set<unsigned> readersOf(Instruction &changed, const Lines &lines) {
+  std::set<unsigned> found;
+  SmallPtrSet<Value *, 16> seen = {&changed};
+  SmallVector<Value *> left = {&changed};
+  while (!left.empty())
+    for (User *user : left.pop_back_val()->users()) {
+      auto *instruction = dyn_cast<Instruction>(user);
+      if (!instruction)
+        continue;
+      if (lines.isOfStatement(*instruction)) {
+        if (const unsigned line = lines.of(*instruction))
+          found.insert(line);
+      } else if (seen.insert(instruction).second)
+        left.push_back(instruction);
+    }
+  return found;
 }
 
 /// An instruction that may be changed.
@@ -222,13 +263,12 @@ struct Place {
   unsigned line, index; // of the PTX, and among those of its kind on it
 };
 
-std::vector<Place> placesIn(Module &module, const std::vector<unsigned> &lines) {
+std::vector<Place> placesIn(Module &module, const Lines &lines) {
   std::vector<Place> places;
   std::map<std::pair<unsigned, unsigned>, unsigned> counts;
   for (Function &function : module)
     for (Instruction &instruction : instructions(function)) {
-      const unsigned at = instruction.getDebugLoc() ? instruction.getDebugLoc().getLine() : 0,
-                     line = at < lines.size() ? lines[at] : 0;
+      const unsigned line = lines.of(instruction);
       for (unsigned kind = 0; line && kind < kKinds; ++kind)
         if (fits(instruction, Kind(kind)))
           places.push_back({&instruction, Kind(kind), line, counts[{line, kind}]++});
@@ -282,19 +322,21 @@ void append(const char *log, const Twine &text) {
   raw_fd_ostream(log, error, sys::fs::OF_Append) << text << "\n";
 }
 
-void mutateIr(std::unique_ptr<Module> &module, const std::vector<unsigned> &lines,
-              const char *log) {
+void mutateIr(std::unique_ptr<Module> &module, const Lines &lines, const char *log) {
   std::unique_ptr<Module> sound = CloneModule(*module);
   const std::vector<Place> places = placesIn(*module, lines);
   if (places.empty())
     return;
   std::string said;
   const Mistake mistake = mistakeFor(places, log, said);
-  std::string changed = "lines";
+  std::string changed = "lines", readers = "readers";
   for (const Place &place : places)
     if (mistake.hits(place)) {
-      change(*place.instruction, place.kind);
       changed += " " + std::to_string(place.line);
+      if (!lines.isOfStatement(*place.instruction))
+        for (unsigned line : readersOf(*place.instruction, lines))
+          readers += " " + std::to_string(line);
+      change(*place.instruction, place.kind);
     }
   if (verifyModule(*module)) { // such a mistake would have been seen
     said = "invalid";
@@ -303,6 +345,7 @@ void mutateIr(std::unique_ptr<Module> &module, const std::vector<unsigned> &line
   if (!said.empty())
     append(log, said);
   append(log, changed);
+  append(log, readers);
 }
 
 } // namespace

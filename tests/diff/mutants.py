@@ -7,6 +7,9 @@ changed. Those of the PTX count if the interpreter shows another bit for that PT
 Whatever counts must be found: `rubia diff --explain` must say that the target is wrong, and name the statement where the mistake was planted.
 The unchanged PTX must be equal.
 
+What lowering makes at a kernel's entry, such as special registers, is of no statement. Of a mistake there, a statement must be named that
+is the first to use what the mistake changes. The worker finds these in the IR. They are counted apart.
+
 With a rubia whose interpreter has the mistakes, and no worker, the interpreter must be named, and the statement.
 
 Usage: mutants.py RUBIA MUTATING-WORKER|WRONG-RUBIA CAPSULES-FOLDER COUNT [SEED]
@@ -106,7 +109,8 @@ class Source:
 
 
 def plant(source, chance, folder):
-    """A mistake that matters: its text, its lines, and the variables that give it to the worker. None: the one that was drawn does not."""
+    """A mistake that matters: its text, its lines, those of statements that are the first to use what no statement computes, and the
+    variables that give it to the worker. None: the one that was drawn does not matter."""
     log = folder / "mutant.log"
     log.unlink(missing_ok=True)
     where = "ptx" if IN_INTERPRETER else chance.choice(["ptx", "once", "all"])
@@ -119,9 +123,9 @@ def plant(source, chance, folder):
         document = diff(source.capsule, folder / "mutant.json", folder / "mutant.ptx", "--arch", "reference", "--no-locate")
         if document["verdict"] == "unsupported" or effects(document) == source.effects("reference"):
             return None
-        request, lines, what = f"{line}|{before}|{after}", {line}, f"line {line}: {before} -> {after}"
+        request, lines, readers, what = f"{line}|{before}|{after}", {line}, set(), f"line {line}: {before} -> {after}"
         if IN_INTERPRETER:
-            return what, lines, {"RUBIA_TEST_REFERENCE_MUTANT": request}
+            return what, lines, set(), {"RUBIA_TEST_REFERENCE_MUTANT": request}
         request = "ptx " + request
     else:
         request = f"{where} {chance.randrange(1 << 30)}"
@@ -132,29 +136,23 @@ def plant(source, chance, folder):
         said = log.read_text().splitlines() if log.exists() else ["invalid"]
         if "invalid" in said or document["verdict"] == "unsupported" or effects(document) == source.effects(ARCH):
             return None
-        what = said[0]
-        lines = with_readers({int(word) for words in said if words.startswith("lines") for word in words.split()[1:]}, source.ptx.read_text())
-    return what, lines, variables
+        what, lines, readers = said[0], numbers(said, "lines"), numbers(said, "readers")
+    return what, lines, readers, variables
 
 
-def with_readers(lines, text):
-    """A target reads the special registers of a launch at the kernel's entry, on the line of its declaration. A mistake there is first seen
-    in a statement that reads such a register."""
-    rows = text.split("\n")
-    if any(re.search(r"\.(entry|func)\b", rows[line - 1]) for line in lines if 0 < line <= len(rows)):
-        return lines | {number for number, row in enumerate(rows, 1) if re.search(r"%n?(tid|ctaid)\.[xyz]\b", row)}
-    return lines
+def numbers(said, name):
+    return {int(word) for words in said if words.startswith(name + " ") for word in words.split()[1:]}
 
 
-def judge(document, lines):
-    """Whether the right party is named, and the statement."""
+def judge(document):
+    """Whether the right party is named, and the line of the statement that is named."""
     launch = document["targets"][0]["launches"][0]
-    return launch.get("wrong") == PARTY, launch.get("instruction", {}).get("line") in lines
+    return launch.get("wrong") == PARTY, launch.get("instruction", {}).get("line")
 
 
 def main():
     chance = random.Random(SEED)
-    planted = found = blamed = named = 0
+    planted = found = blamed = named = read = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         sources = [source for source in (Source(capsule, folder) for capsule in sorted(CAPSULES.glob("*.capsule"))) if source.ptx]
@@ -166,7 +164,7 @@ def main():
             mistake = plant(source, chance, folder)
             if not mistake:
                 continue
-            what, lines, variables = mistake
+            what, lines, readers, variables = mistake
             begin = time.time()
             def run(*options):
                 return diff(source.capsule, folder / "mutant.json", source.ptx, "--arch", ARCH, *options,
@@ -176,13 +174,16 @@ def main():
             ordinal = first_wrong(document)
             if ordinal is not None:
                 document = run("--explain", "--launch", str(ordinal))
-            is_blamed, is_there = judge(document, lines) if ordinal is not None else (False, False)
-            is_named = is_blamed and is_there
+            is_blamed, line = judge(document) if ordinal is not None else (False, None)
+            is_read = is_blamed and line not in lines and line in readers
+            is_named = is_blamed and (line in lines or is_read)
             blamed += is_blamed
             planted += 1
             found += ordinal is not None
             named += is_named
-            print(f"{'ok' if is_named else 'WRONG PLACE' if ordinal is not None else 'NOT FOUND'}: {source.capsule.name}: {what} {sorted(lines)[:8]}: "
+            read += is_read
+            print(f"{'ok' if is_named else 'WRONG PLACE' if ordinal is not None else 'NOT FOUND'}: {source.capsule.name}: {what} "
+                  f"{sorted(lines)[:8]}{f', first used in {sorted(readers)[:8]}' if readers else ''}: "
                   f"{document['verdict']}, {time.time() - begin:.0f} s", flush=True)
             if not is_named:
                 for target in document["targets"]:
@@ -190,7 +191,7 @@ def main():
                         print("   ", launch["verdict"], launch.get("reason", ""), launch.get("wrong"), launch.get("instruction"))
                         print("\n".join("      " + line for line in launch.get("explanation", [])), flush=True)
     print(f"{drawn} mistakes drawn, {planted} change a bit, {found} of them are found; of {blamed} of these the right party is named, "
-          f"of {named} the statement too")
+          f"of {named} the statement too: of {named - read} the one that has the mistake, of {read} the first that uses what is of none")
     # A mistake of the interpreter may be within the bound of what kernels approximate.
     assert found >= (0.5 if IN_INTERPRETER else 0.95) * planted
     assert blamed >= (1 if IN_INTERPRETER else 0.95) * found
