@@ -72,8 +72,11 @@ enum TextureMode : uint32_t {
   kLinearMemory = 1 << 10,    // one dimension: what lies outside is 0
   kPlainAddressing = 1 << 11, // all modes are Clamp
   kSeamless = 1 << 12,        // a linear filter goes across the edges of cube maps
-  kTrilinearRise = 13,        // the shift of two bits: how fast weights between levels rise
+  kTrilinearRise = 13,        // the shift of three bits with a TrilinearRise
 };
+
+/// How fast weights between levels rise with anisotropy.
+enum class TrilinearRise : uint32_t { None, By6Of4, By7Of4, By8Of4, By6Of4Biased };
 
 /// What a fetch from linear memory is.
 enum TextureFetch : uint32_t { kFetchOther, kFetchWord };
@@ -86,7 +89,7 @@ struct Texture {
   uint64_t levels;    // TexelGrid[levelCount], or 0: only level 0
   uint32_t levelCount;
   float minLevel, maxLevel, levelBias;
-  uint32_t maxAnisotropy; // a power of two
+  uint32_t maxAnisotropy; // 0 or 1, 2, 4, 6, 8, 10, 12, 16
   uint32_t slots[3];      // what txq and suq answer: width, height, depth
   uint32_t fetch;         // TextureFetch
   float scale[3];         // from coordinates to texels: 1, or sizes where they are normalised

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples along the longer axis of an ellipse, as an H100 takes them.
 //
-// The width of a sample is the shorter axis, or what the largest ratio of the axes allows. At a
-// level of detail it is at least a texel. As many samples as widths fit into the longer axis lie a
-// width apart. Their weights are 1024ths; the outer two have what is left.
+// The width of a sample is the shorter axis, or what the largest ratio of the axes allows, whose
+// logarithm is cut to 16ths. At a level of detail it is at least a texel. As many samples as widths
+// fit into the longer axis lie a width apart. Their weights are 1024ths; the outer two have what is
+// left.
 #pragma once
 
 #include "lowering/device/Gradients.h"
@@ -20,7 +21,7 @@ struct Ellipse {
     const int32_t longer = logarithmOf(axis.length);
     const float area = __builtin_fabsf(sumOf(productOf(a.x, b.y), -productOf(a.y, b.x)));
     const int32_t shorter = logarithmOf(area) - longer,
-                  least = longer - 256 * int32_t(31 - __builtin_clz(record->maxAnisotropy | 1));
+                  least = longer - (logarithmOf(float(record->maxAnisotropy)) & ~15);
     width = shorter < least ? least : shorter > longer ? longer : shorter;
     ratio = longer - (width > 0 ? width : 0);
     direct(axis.vector);

@@ -82,11 +82,11 @@ INLINE CubeTexel acrossEdge(uint32_t face, int32_t x, int32_t y, int32_t last) {
   const int32_t size = last + 1;
   int32_t s = 2 * x - last, t = 2 * y - last, most = size;
   if (s > last || s < -last) {
+    most = 2 * size - magnitude(s);
     s = s < 0 ? -size : size;
-    most = last;
   } else if (t > last || t < -last) {
+    most = 2 * size - magnitude(t);
     t = t < 0 ? -size : size;
-    most = last;
   } else {
     return {face, x, y};
   }
@@ -123,8 +123,8 @@ struct SeamFootprint {
       const int32_t x = first[0] + int32_t(tap & 1), y = first[1] + int32_t(tap >> 1);
       if (uint32_t(x) > uint32_t(last) && uint32_t(y) > uint32_t(last))
         corner = tap;
-      const CubeTexel texel =
-          acrossEdge(face, clampTo(x + 1, last + 2) - 1, clampTo(y + 1, last + 2) - 1, last);
+      const CubeTexel texel = acrossEdge(face, clampTo(x + last + 1, 3 * last + 2) - last - 1,
+                                         clampTo(y + last + 1, 3 * last + 2) - last - 1, last);
       addresses[tap] = cube + texel.face * grid.slicePitch +
                        columnOffset(grid, uint32_t(clampTo(texel.x, last)) << shift) +
                        uint32_t(clampTo(texel.y, last)) * grid.rowPitch;

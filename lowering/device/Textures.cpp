@@ -87,15 +87,23 @@ struct Detail {
 };
 
 /// With anisotropy, a weight between levels rises faster, so that fewer samples need both.
-INLINE uint32_t sharpened(uint32_t weight, uint32_t mode) {
-  const uint32_t rise = mode >> kTrilinearRise & 3;
-  if (rise == 0)
+INLINE uint32_t sharpened(uint32_t weight, TrilinearRise rise) {
+  switch (rise) {
+  case TrilinearRise::None:
     return weight;
-  const int32_t at = rise == 1   ? int32_t(6 * weight) - 252
-                     : rise == 2 ? int32_t(7 * weight) - 378
-                                 : int32_t(8 * weight) - 512;
-  return uint32_t(clampTo(at >> 2, 256));
+  case TrilinearRise::By6Of4:
+    return uint32_t(clampTo((int32_t(6 * weight) - 252) >> 2, 256));
+  case TrilinearRise::By7Of4:
+    return uint32_t(clampTo((int32_t(7 * weight) - 378) >> 2, 256));
+  case TrilinearRise::By8Of4:
+    return uint32_t(clampTo((int32_t(8 * weight) - 512) >> 2, 256));
+  case TrilinearRise::By6Of4Biased:
+    return uint32_t(clampTo((int32_t(6 * weight) - 258) >> 2, 256));
+  }
+  return weight;
 }
+
+constexpr int32_t kMostDetail = 32 << 8; // beyond all levels, in 256ths
 
 /// Which levels are sampled: one, or with a weight another one too.
 struct Levels {
@@ -108,16 +116,19 @@ struct Levels {
     // Cut towards 0 before the bias is added. NaN is 0.
     const float cut = __builtin_truncf(asked.level * 256.0f) * (1.0f / 256);
     float number = asked.isPlain ? 0 : (cut == cut ? cut : 0) + record->levelBias;
+    const bool blends = mode & kLinearMipmap;
+    if (const auto rise = TrilinearRise(mode >> kTrilinearRise & 7); rise != TrilinearRise::None) {
+      const int32_t whole = clampTo(floorOf(number * 256.0f), kMostDetail);
+      number = float((whole & ~255) + int32_t(sharpened(uint32_t(whole) & 255, rise))) *
+               (1.0f / 256); // before the bounds apply
+    }
     number = number < record->maxLevel ? number : record->maxLevel;
     number = number > record->minLevel ? number : record->minLevel;
-    const bool blends = mode & kLinearMipmap;
     // In 256ths, cut; the nearest level otherwise.
     const auto fixed = uint32_t(clampTo(floorOf(number * 256.0f) + (blends ? 0 : 128),
                                         int32_t(record->levelCount - 1) << 8));
     level = fixed >> 8;
-    weight = blends ? sharpened(fixed & 255, mode) : 0;
-    level += weight >> 8;
-    weight &= 255;
+    weight = blends ? fixed & 255 : 0;
   }
 };
 
@@ -167,6 +178,15 @@ INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, c
     const SampleRow row = k == 0 ? SampleRow(ellipse, ellipse.ratio, between)
                                  : SampleRow(ellipse, ellipse.ratio - (256 - between), 0);
     row.forEach(part, [&](Integers steps, uint32_t weight, uint32_t shift) INLINE_LAMBDA {
+      if constexpr (__is_same(From, Face)) {
+        if ((mode & (kLinearFilter | kSeamless)) == (kLinearFilter | kSeamless)) {
+          addTaps(sum, record,
+                  SeamFootprint(format.texelShift(), grid, at, layerOf(grid, from.firstSlice),
+                                from.face, weight, steps),
+                  shift);
+          return;
+        }
+      }
       if (mode & kLinearFilter) {
         addTaps(
             sum, record,

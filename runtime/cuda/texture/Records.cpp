@@ -225,6 +225,24 @@ Result checkTexture(const TextureDescriptor &texture, const Source &source) {
   return kSuccess;
 }
 
+// As an H100 keeps them: the ratios that it has, and a bias of at most 15, cut to 256ths.
+static uint32_t anisotropyOf(unsigned asked) {
+  constexpr uint32_t kRatios[] = {16, 12, 10, 8, 6, 4, 2};
+  const auto *found = std::ranges::find_if(kRatios, [&](uint32_t one) { return one <= asked; });
+  return found == std::end(kRatios) ? 1 : *found;
+}
+static float levelBiasOf(float asked) {
+  return std::clamp(std::trunc(asked * 256), -15 * 256.0f, 15 * 256.0f) / 256;
+}
+static abi::TrilinearRise riseOf(const abi::Texture &record) {
+  using enum abi::TrilinearRise;
+  if (record.maxAnisotropy < 2)
+    return None;
+  if (record.maxAnisotropy < 4)
+    return record.levelBias == 0 ? By6Of4 : By6Of4Biased;
+  return record.maxAnisotropy < 8 ? By7Of4 : By8Of4;
+}
+
 } // namespace
 
 Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
@@ -287,7 +305,7 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
       record.border[i] = record.mode & abi::kStandardRgb && i < 3
                              ? standardRgbOf(texture.border[i])
                              : borderWord(format, texture.border[i]);
-  record.maxAnisotropy = std::bit_floor(std::clamp(texture.maxAnisotropy, 1u, 16u));
+  record.maxAnisotropy = anisotropyOf(texture.maxAnisotropy);
   if (record.maxAnisotropy > 1 && isInteger && source.format.channelShift == 2)
     return fail(kNotSupported, "texture: anisotropy of 32-bit integers");
   if (source.mipmapped) {
@@ -296,12 +314,11 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
     record.levelCount = source.levels;
     record.minLevel = texture.minLevel;
     record.maxLevel = texture.maxLevel;
-    record.levelBias = texture.levelBias;
+    record.levelBias = levelBiasOf(texture.levelBias);
     if (texture.mipmapFilter == 1 && !isInteger)
       record.mode |= abi::kLinearMipmap;
     if (!(texture.flags & kDisableTrilinearOptimization))
-      record.mode |= uint32_t(std::min(std::countr_zero(record.maxAnisotropy), 3))
-                     << abi::kTrilinearRise;
+      record.mode |= uint32_t(riseOf(record)) << abi::kTrilinearRise;
   }
   answerQueries(source, /*isSurface=*/false, record);
   return kSuccess;

@@ -9,6 +9,12 @@
 
 namespace rubia::golden {
 
+const char *nameOf(Shape shape) {
+  constexpr const char *kNames[] = {"linear", "pitched", "1d",   "2d",   "3d",
+                                    "a1d",    "a2d",     "cube", "acube"};
+  return kNames[int(shape)];
+}
+
 namespace {
 
 struct Format {
@@ -25,11 +31,6 @@ const Format &formatOf(int code) {
                        [&](const Format &format) { return format.code == code; });
 }
 
-const char *nameOf(Shape shape) {
-  constexpr const char *kNames[] = {"linear", "pitched", "1d",   "2d",   "3d",
-                                    "a1d",    "a2d",     "cube", "acube"};
-  return kNames[int(shape)];
-}
 const char *modeName(int mode) {
   constexpr const char *kNames[] = {"wrap", "clamp", "mirror", "border"};
   return kNames[mode];
@@ -70,12 +71,14 @@ TextureCase base(Shape shape) {
   return c;
 }
 
+constexpr unsigned kExactLevels = 0x20; // CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION
+
 struct List {
   std::vector<TextureCase> all;
 
   void add(TextureCase c, const std::string &what = "") {
     const Format &format = formatOf(c.format);
-    constexpr const char *kAsks[] = {"", ".fetch", ".level", ".grad", ".gather"};
+    constexpr const char *kAsks[] = {"", ".fetch", ".level", ".grad", ".gather", ".query"};
     c.name = std::string(nameOf(c.shape)) + kAsks[int(c.ask)] + "." + format.name + "x" +
              std::to_string(c.channels) + (c.filter ? ".linear" : ".point") + "." +
              modeName(c.addressX);
@@ -445,9 +448,114 @@ struct List {
           add(c, ".wide");
         }
   }
-};
 
-constexpr int kOffsets[][3] = {{0, 0, 0}, {-8, 7, -3}, {1, -2, 5}};
+  // Samples of ellipses on the faces of cube maps.
+  void anisotropicCubes() {
+    auto next = [this](Shape shape, unsigned anisotropy, auto change) {
+      TextureCase c = base(shape);
+      c.width = c.height = 64;
+      c.ask = Ask::Gradient;
+      c.filter = c.mipmapFilter = 1;
+      c.flags = 2 | kExactLevels;
+      c.levels = 7;
+      c.maxLevel = 6;
+      c.maxAnisotropy = anisotropy;
+      c.scale = 4;
+      change(c);
+      add(c, std::string(c.mipmapFilter ? ".mip" : ".nearest") +
+                 (c.flags & kExactLevels ? "" : ".rising") + (c.flags & 0x40 ? ".seamless" : "") +
+                 ".aniso" + std::to_string(anisotropy));
+    };
+    for (Shape shape : {Shape::Cube, Shape::LayeredCube})
+      for (unsigned anisotropy : {2u, 4u, 16u})
+        for (int filter : {0, 1})
+          next(shape, anisotropy, [&](TextureCase &c) { c.filter = filter; });
+    for (unsigned anisotropy : {4u, 16u}) {
+      next(Shape::Cube, anisotropy, [](TextureCase &c) { c.flags = 2; });
+      next(Shape::Cube, anisotropy, [](TextureCase &c) { c.mipmapFilter = 0; });
+      next(Shape::Cube, anisotropy, [](TextureCase &c) { c.flags |= 0x40; });
+      next(Shape::Cube, anisotropy, [](TextureCase &c) { c.format = 1; });
+    }
+  }
+
+  // A bias of the level of detail, with gradients.
+  void biases() {
+    for (float bias : {0.75f, -1.3f, 20.0f})
+      for (unsigned anisotropy : {0u, 2u, 16u})
+        for (int mipmapFilter : {0, 1}) {
+          TextureCase c = base(Shape::D2);
+          c.width = c.height = 64;
+          c.ask = Ask::Gradient;
+          c.filter = 1;
+          c.mipmapFilter = mipmapFilter;
+          c.flags = 2;
+          c.levels = 7;
+          c.minLevel = 0.25f;
+          c.maxLevel = 5.5f;
+          c.levelBias = bias;
+          c.maxAnisotropy = anisotropy;
+          c.scale = 4;
+          add(c, (mipmapFilter ? ".mip.bias" : ".nearest.bias") + std::to_string(int(bias * 10)) +
+                     ".aniso" + std::to_string(anisotropy));
+        }
+    for (Shape shape : {Shape::D1, Shape::D3, Shape::Cube})
+      for (Ask ask : {Ask::Level, Ask::Gradient}) {
+        TextureCase c = base(shape);
+        c.ask = ask;
+        c.filter = c.mipmapFilter = 1;
+        c.flags = 2;
+        c.levels = 3;
+        c.maxLevel = 2;
+        c.levelBias = 0.3f;
+        add(c, ".bias3");
+      }
+  }
+
+  // How weights between levels rise with each ratio of axes, and bounds that are no 256ths.
+  void rises() {
+    for (unsigned anisotropy : {2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 10u, 12u, 14u, 16u}) {
+      TextureCase c = base(Shape::D2);
+      c.width = c.height = 64;
+      c.ask = Ask::Gradient;
+      c.filter = c.mipmapFilter = 1;
+      c.flags = 2;
+      c.levels = 7;
+      c.maxLevel = 6;
+      c.maxAnisotropy = anisotropy;
+      c.scale = 4;
+      add(c, ".rising" + std::to_string(anisotropy));
+    }
+    const struct {
+      float bias, least, most;
+    } kBounds[] = {{20, 0, 10}, {-20, 0, 10}, {0, 1.303f, 3.699f}, {0.303f, -1, 20}};
+    for (const auto &bounds : kBounds) {
+      TextureCase c = base(Shape::D1);
+      c.width = 1024;
+      c.ask = Ask::Level;
+      c.filter = c.mipmapFilter = 1;
+      c.flags = 2;
+      c.levels = 11;
+      c.levelBias = bounds.bias;
+      c.minLevel = bounds.least;
+      c.maxLevel = bounds.most;
+      add(c, ".bounds" + std::to_string(&bounds - kBounds));
+    }
+  }
+
+  // What a texture tells of its levels, those that there are not too.
+  void queries() {
+    for (Shape shape : {Shape::D1, Shape::D2, Shape::D3, Shape::Layered1, Shape::Layered2,
+                        Shape::Cube, Shape::LayeredCube})
+      for (unsigned levels : {0u, 1u, 3u}) {
+        TextureCase c = base(shape);
+        c.ask = Ask::Query;
+        c.flags = 2;
+        c.levels = levels;
+        c.maxLevel = 9;
+        add(c, ".levels" + std::to_string(levels));
+      }
+  }
+};
 
 } // namespace
 
@@ -471,7 +579,15 @@ const std::vector<TextureCase> &textureCases(unsigned recording) {
     list.wideIntegers();
     return list.all;
   }();
-  return recording == 0 ? first : second;
+  static const std::vector<TextureCase> third = [] {
+    List list;
+    list.anisotropicCubes();
+    list.biases();
+    list.rises();
+    list.queries();
+    return list.all;
+  }();
+  return recording == 0 ? first : recording == 1 ? second : third;
 }
 
 // ---------- Contents
@@ -589,6 +705,8 @@ std::vector<uint32_t> detailsOf(const TextureCase &c) {
     uint32_t *at = &words[8 * i];
     if (c.ask == Ask::Level) {
       float level = random.unit() * (float(c.levels) + 1) - 0.75f;
+      if (c.levels > 10) // beyond what bounds bring back
+        level = random.unit() * 64 - 32;
       if (i % 4 == 1)
         level = std::floor(level * 2) / 2;
       else if (i % 4 == 2)
@@ -597,6 +715,8 @@ std::vector<uint32_t> detailsOf(const TextureCase &c) {
         level = i % 128 == 3 ? std::numeric_limits<float>::quiet_NaN()
                              : std::numeric_limits<float>::infinity();
       at[0] = std::bit_cast<uint32_t>(level);
+    } else if (c.ask == Ask::Query) {
+      at[0] = i % 8 == 7 ? random.next() : random.below(20) - 4;
     } else if (c.ask == Ask::Gradient) {
       for (unsigned k = 0; k < 8; ++k) {
         const float step = std::exp2(random.unit() * 5 - 3) * float(c.scale);
@@ -606,110 +726,6 @@ std::vector<uint32_t> detailsOf(const TextureCase &c) {
     }
   }
   return words;
-}
-
-// ---------- Kernels
-
-std::string kernelOf(const TextureCase &c) {
-  const char *geometry = c.shape == Shape::Linear    ? "1d"
-                         : c.shape == Shape::Pitched ? "2d"
-                                                     : nameOf(c.shape);
-  constexpr const char *kAsks[] = {"f32", "s32", "level", "grad", "gather"};
-  std::string name = std::string("t_") + geometry + "_" + kAsks[int(c.ask)];
-  if (c.ask == Ask::Gather)
-    name += std::to_string(c.component);
-  if (c.offsets)
-    name += "_o" + std::to_string(c.offsets);
-  return name;
-}
-
-// Offsets as an instruction of so many dimensions has them.
-static std::string offsetText(const char *geometry, const int (&offsets)[3]) {
-  const std::string x = std::to_string(offsets[0]), y = std::to_string(offsets[1]),
-                    z = std::to_string(offsets[2]);
-  const std::string_view name = geometry;
-  if (name == "1d" || name == "a1d")
-    return ", {" + x + "}";
-  return name == "3d" ? ", {" + x + ", " + y + ", " + z + ", " + z + "}"
-                      : ", {" + x + ", " + y + "}";
-}
-
-static std::string kernel(const std::string &name, const std::string &instruction) {
-  return ".visible .entry " + name +
-         R"((.param .u64 out, .param .u64 tex, .param .u64 at, .param .u64 more)
-{
-  .reg .b32 %r<12>;
-  .reg .f32 %c<4>, %d<8>;
-  .reg .b64 %p<8>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [tex];
-  ld.param.u64 %p2, [at];
-  ld.param.u64 %p3, [more];
-  mov.u32 %r0, %ctaid.x;
-  mov.u32 %r1, %ntid.x;
-  mov.u32 %r2, %tid.x;
-  mad.lo.u32 %r0, %r0, %r1, %r2;
-  mul.wide.u32 %p4, %r0, 16;
-  add.u64 %p2, %p2, %p4;
-  add.u64 %p0, %p0, %p4;
-  mul.wide.u32 %p5, %r0, 32;
-  add.u64 %p3, %p3, %p5;
-  ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%p2];
-  mov.b32 %c0, %r4;
-  mov.b32 %c1, %r5;
-  mov.b32 %c2, %r6;
-  mov.b32 %c3, %r7;
-  ld.global.v4.f32 {%d0, %d1, %d2, %d3}, [%p3];
-  ld.global.v4.f32 {%d4, %d5, %d6, %d7}, [%p3+16];
-  )" + instruction +
-         R"(
-  st.global.v4.b32 [%p0], {%r8, %r9, %r10, %r11};
-  ret;
-}
-)";
-}
-
-std::string textureKernels() {
-  std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n";
-  const std::string d = "{%r8, %r9, %r10, %r11}, [%p1, ";
-  const struct {
-    const char *geometry, *floats, *integers, *dx, *dy;
-  } kGeometries[] = {
-      {"1d", "{%c0}", "{%r4}", "{%d0}", "{%d4}"},
-      {"2d", "{%c0, %c1}", "{%r4, %r5}", "{%d0, %d1}", "{%d4, %d5}"},
-      {"3d", "{%c0, %c1, %c2, %c2}", "{%r4, %r5, %r6, %r6}", "{%d0, %d1, %d2, %d3}",
-       "{%d4, %d5, %d6, %d7}"},
-      {"a1d", "{%r4, %c1}", "{%r4, %r5}", "{%d0}", "{%d4}"},
-      {"a2d", "{%r4, %c1, %c2, %c2}", "{%r4, %r5, %r6, %r6}", "{%d0, %d1}", "{%d4, %d5}"},
-      {"cube", "{%c0, %c1, %c2, %c2}", nullptr, "{%d0, %d1, %d2, %d3}", "{%d4, %d5, %d6, %d7}"},
-      {"acube", "{%r4, %c1, %c2, %c3}", nullptr, "{%d0, %d1, %d2, %d3}", "{%d4, %d5, %d6, %d7}"},
-  };
-  for (const auto &g : kGeometries) {
-    const std::string form = std::string(g.geometry) + ".v4.u32.";
-    for (unsigned i = 0; i < std::size(kOffsets); ++i) {
-      if (i && !g.integers)
-        continue; // cube maps have none
-      const std::string name = std::string("t_") + g.geometry + "_",
-                        end = i ? "_o" + std::to_string(i) : "",
-                        offsets = i ? offsetText(g.geometry, kOffsets[i]) : "";
-      text +=
-          kernel(name + "f32" + end, "tex." + form + "f32 " + d + g.floats + "]" + offsets + ";");
-      if (g.integers)
-        text += kernel(name + "s32" + end,
-                       "tex." + form + "s32 " + d + g.integers + "]" + offsets + ";");
-      text += kernel(name + "level" + end,
-                     "tex.level." + form + "f32 " + d + g.floats + "], %d0" + offsets + ";");
-      text += kernel(name + "grad" + end, "tex.grad." + form + "f32 " + d + g.floats + "], " +
-                                              g.dx + ", " + g.dy + offsets + ";");
-    }
-  }
-  for (unsigned component = 0; component < 4; ++component)
-    for (unsigned i = 0; i < std::size(kOffsets); ++i)
-      text +=
-          kernel("t_2d_gather" + std::to_string(component) + (i ? "_o" + std::to_string(i) : ""),
-                 std::string("tld4.") + "rgba"[component] + ".2d.v4.u32.f32 " + d + "{%c0, %c1}]" +
-                     (i ? offsetText("2d", kOffsets[i]) : "") + ";");
-  return text;
 }
 
 } // namespace rubia::golden

@@ -11,7 +11,8 @@
 namespace rubia::golden {
 
 enum class Shape { Linear, Pitched, D1, D2, D3, Layered1, Layered2, Cube, LayeredCube };
-enum class Ask { Float, Integer, Level, Gradient, Gather };
+enum class Ask { Float, Integer, Level, Gradient, Gather, Query };
+const char *nameOf(Shape shape);
 
 struct TextureCase {
   std::string name; // for people; unique
@@ -29,9 +30,8 @@ struct TextureCase {
   unsigned offsets = 0;   // which offsets of texels the instruction has: an index, 0 for none
 };
 
-/// In the order of the recordings, of which there are two.
+/// In the order of the recordings, of which there are three.
 const std::vector<TextureCase> &textureCases(unsigned recording);
-inline constexpr unsigned kTextureRecordings = 2;
 
 inline constexpr unsigned kTextureCoordinates = 4096;
 
@@ -41,7 +41,7 @@ unsigned texelBytes(const TextureCase &c);
 
 /// Four words for each thread: layer and coordinates in the order of the instruction.
 std::vector<uint32_t> coordinatesOf(const TextureCase &c);
-/// Eight words for each thread: the level of detail, or two gradients.
+/// Eight words for each thread: the level of detail, two gradients, or the level of a query.
 std::vector<uint32_t> detailsOf(const TextureCase &c);
 
 /// The text of the module with all kernels, and the name of a case's: k(out, texture, coordinates,
