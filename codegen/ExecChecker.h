@@ -15,9 +15,8 @@ namespace rubia::codegen {
 ///   0 for inactive lanes) and from 0, by copies, selections, `or` and `xor` of masks, and `and` of
 ///   a mask with anything; through scalar registers, lanes of vector registers and what of these is
 ///   spilled;
-/// - a constant -1 opens a *whole-wave region*, which a mask written to EXEC ends. Within it
-/// nothing
-///   is written to memory but to scratch, no function is called and none returns.
+/// - a constant -1 opens a *whole-wave region*, which a mask written to EXEC ends. Within it no
+///   memory but scratch is read or written, no function is called and none returns.
 /// A function presumes that its callers keep them, and that callees preserve what the calling
 /// convention says. The error is a CodegenError that names function, address, instruction, and what
 /// was expected and found; one line for each violation, at most 20.

@@ -12,6 +12,7 @@
 #include "codegen/lib/errata/HalfResults.h"
 #include "codegen/lib/errata/JoinedMasks.h"
 #include "codegen/lib/errata/Opaque.h"
+#include "codegen/lib/errata/OwnConstants.h"
 #include "codegen/lib/errata/PackedIntegers.h"
 #include "codegen/lib/errata/PassLimits.h"
 #include "codegen/lib/errata/Traps.h"
@@ -169,6 +170,8 @@ public:
       legacy::PassManager::add(makeAllOnes());
     if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
       legacy::PassManager::add(makeJoinedMasks());
+    if (pass->getPassName() == kLiveVariables)
+      legacy::PassManager::add(makeOwnConstants());
     if (pass->getPassName() == kScheduler)
       legacy::PassManager::add(makeWideIndexes());
     if (pass->getPassName() == kMemoryLegalizer)

@@ -146,6 +146,12 @@ TEST_P(ExecChecker, WholeWaveRegionsEnd) {
   EXPECT_CLEAN("s_xor_saveexec_B S2, -1\nv_mov_b32 v0, 0\ns_mov_B EXEC, -1\ns_mov_B EXEC, S2\n");
   EXPECT_CONTAINS(errorOf("s_or_saveexec_B S2, -1\nds_write_b32 v0, v1\ns_mov_B EXEC, S2\n"),
                   "memory is written in a whole-wave region");
+  for (const char *load :
+       {"ds_read_b32 v0, v1", "global_load_dword v0, v[2:3], off", "flat_load_dword v0, v[2:3]"})
+    EXPECT_CONTAINS(
+        errorOf("s_or_saveexec_B S2, -1\n" + std::string(load) + "\ns_mov_B EXEC, S2\n"),
+        "memory is read in a whole-wave region");
+  EXPECT_CLEAN("s_or_saveexec_B S2, -1\nds_bpermute_b32 v0, v1, v2\ns_mov_B EXEC, S2\n");
   EXPECT_CONTAINS(
       errorOf("s_or_saveexec_B S2, -1\ns_swappc_b64 s[4:5], s[6:7]\ns_mov_B EXEC, S2\n"),
       "a function is called in a whole-wave region");

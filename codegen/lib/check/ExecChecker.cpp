@@ -122,7 +122,8 @@ void FunctionCheck::read(ArrayRef<DecodedInstruction> instructions) {
       writesScalar |= range.file == RegisterRange::Scalar;
       writesExec |= range.overlaps(RegisterRange::Scalar, kExec, 2);
     });
-    if (writesScalar || hasLanes || rule->second == Rule::Store || flow.endsBlock())
+    const bool isAccess = rule->second == Rule::Store || rule->second == Rule::Load;
+    if (writesScalar || hasLanes || isAccess || flow.endsBlock())
       steps.push_back({address, rule->second, flow, writesExec, inst});
     if (flow.kind == Flow::Kind::Call)
       calls.push_back(flow.target);
@@ -374,6 +375,7 @@ void FunctionCheck::executeScalar(const Step &step) {
     case Rule::StoreScratch:
     case Rule::LoadScratch:
     case Rule::Store:
+    case Rule::Load:
       return;
     }
   }
@@ -462,6 +464,7 @@ void FunctionCheck::execute(const Step &step) {
   }
   case Rule::Overwrite:
   case Rule::Store:
+  case Rule::Load:
     overwrite(step.inst);
     break;
   case Rule::WriteLane:
@@ -513,6 +516,8 @@ void FunctionCheck::checkWholeWave(const Step &step) {
   const char *what = nullptr;
   if (step.rule == Rule::Store)
     what = "memory is written";
+  else if (step.rule == Rule::Load)
+    what = "memory is read";
   else if (step.flow.kind == Flow::Kind::Call)
     what = "a function is called";
   else if (step.flow.kind == Flow::Kind::Leave && !name.starts_with("S_ENDPGM"))

@@ -65,8 +65,9 @@ constexpr RuleOfName kRules[] = {
     {"BUFFER_LOAD_B32_", Rule::LoadScratch},
 };
 
-bool writesMemory(StringRef name, const MCInstrDesc &desc) {
-  if (!desc.mayStore() || name.contains("SWIZZLE") || name.contains("PERMUTE"))
+/// Memory that lanes address, but for scratch and what only exchanges words.
+bool isAddressedByLanes(StringRef name) {
+  if (name.contains("SWIZZLE") || name.contains("PERMUTE"))
     return false;
   return name.starts_with("DS_") || (name.starts_with("GLOBAL_") && !name.contains("WB")) ||
          name.starts_with("FLAT_");
@@ -79,8 +80,11 @@ Rule ruleOf(const Disassembler &disassembler, unsigned opcode) {
   for (const RuleOfName &row : kRules)
     if (name.starts_with(row.beginning))
       return row.rule;
-  if (writesMemory(name, disassembler.description(opcode)))
+  const MCInstrDesc &description = disassembler.description(opcode);
+  if (isAddressedByLanes(name) && description.mayStore())
     return Rule::Store;
+  if (isAddressedByLanes(name) && description.mayLoad())
+    return Rule::Load;
   return disassembler.isVectorAlu(opcode) ? Rule::Lanes : Rule::Overwrite;
 }
 

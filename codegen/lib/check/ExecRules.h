@@ -36,6 +36,7 @@ enum class Rule : uint8_t {
   StoreScratch,
   LoadScratch,
   Store, // to any other memory
+  Load,  // from any other memory
 };
 
 Rule ruleOf(const Disassembler &disassembler, unsigned opcode);

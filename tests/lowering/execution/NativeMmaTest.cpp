@@ -66,13 +66,14 @@ std::optional<MmaForm> formOf(const std::string &name) {
   return std::nullopt;
 }
 
-Case caseOf(const std::string &name, const MmaForm &form) {
+// `before`: in front of the product.
+Case caseOf(const std::string &name, const MmaForm &form, const std::string &before = "") {
   std::string body = "mad.wide.u32 %rd1, %tid, 128, %buf;";
   for (unsigned i = 0; i < kD; i += 4)
     body += "ld.global.v4.u32 " + listOf("%w", i, 4) + ", [%rd1+" + std::to_string(4 * i) + "];";
   const unsigned results = form.registers(MmaMatrix::D);
-  body += mma(name, form.registers(MmaMatrix::A), form.registers(MmaMatrix::B),
-              form.registers(MmaMatrix::C), results);
+  body += before + mma(name, form.registers(MmaMatrix::A), form.registers(MmaMatrix::B),
+                       form.registers(MmaMatrix::C), results);
   for (unsigned i = kD; i < kD + results; ++i)
     body += "st.global.u32 [%rd1+" + std::to_string(4 * i) + "], %w" + std::to_string(i) + ";";
   return {name, newest(executable(body)), form};
@@ -294,6 +295,34 @@ void check(const std::string &name, Inputs inputs, unsigned optLevel = 3) {
   EXPECT_GE(routes, 3u) << name;
 }
 
+// A third warp, whose wave has lanes of no thread in either form; loads of these would read behind
+// the buffer. Loaded factors go through 64 bits, whose upper halves are zero, as are some of the
+// sums of a unit.
+void checkBesideIdleLanes(const std::string &name) {
+  std::optional<MmaForm> mmaForm = formOf(name);
+  if (!mmaForm)
+    return;
+  std::string before = "ld.volatile.global.u32 %r2, [%rd1]; ld.volatile.global.u32 %r3, [%rd1]; "
+                       "xor.b32 %r2, %r2, %r3; add.u32 %r3, %r2, 16;";
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::string a = "%w" + std::to_string(kA + i), b = "%w" + std::to_string(kB + i);
+    before += "ld.global.u32 " + a + ", [%rd1+" + std::to_string(4 * (kA + i)) + "];" +
+              "and.b32 %r4, " + a + ", 65535; cvt.u64.u32 %rd2, %r4; shl.b64 %rd2, %rd2, %r2; " +
+              "shr.u32 %r4, " + a + ", 16; cvt.u64.u32 %rd3, %r4; shl.b64 %rd3, %rd3, %r3; " +
+              "or.b64 %rd2, %rd2, %rd3; mov.b64 {" + a + ", %r5}, %rd2; xor.b32 " + b + ", " + b +
+              ", %r5;";
+  }
+  const Case test = caseOf(name, *mmaForm, before);
+  std::vector<uint32_t> words = operandsOf(test.form, Inputs::Whole, 7);
+  const std::vector<uint32_t> warp(words.begin(), words.begin() + 32 * kPerThread);
+  words.insert(words.end(), warp.begin(), warp.end());
+  Form form;
+  form.block = {96, 1, 1};
+  std::vector<uint32_t> after = runOnAllTargets(test.ptx, words, form);
+  words.resize(kThreads * kPerThread), after.resize(kThreads * kPerThread);
+  expectResults(test, words, after, Inputs::Whole);
+}
+
 // A sparse product of two warps: the second one's B has an infinity, or has none.
 std::string sparseKernel() {
   std::string body = "mad.wide.u32 %rd1, %tid, 128, %buf;";
@@ -333,6 +362,12 @@ TEST(NativeMma, Integers) {
 TEST(NativeMma, Unoptimised) {
   check("m16n8k16.row.col.f32.f16.f16.f32", Inputs::Whole, 0);
   check("m16n8k32.row.col.s32.u8.u8.s32", Inputs::Whole, 0);
+}
+
+TEST(NativeMma, LoadsAreThoseOfActiveLanes) {
+  for (const char *name : {"m16n8k16.row.col.f32.f16.f16.f32", "m16n8k8.row.col.f32.f16.f16.f32",
+                           "m16n8k8.row.col.f32.bf16.bf16.f32", "m16n8k16.row.col.s32.s8.s8.s32"})
+    checkBesideIdleLanes(name);
 }
 
 // What one warp's factors are has no say in the sums of the other, whose order of additions is
