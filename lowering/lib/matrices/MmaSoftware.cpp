@@ -164,6 +164,15 @@ MmaFragment slice(const MmaFragment &fragment, unsigned index, unsigned count) {
   return MmaFragment(registers);
 }
 
+// In the packed form: whether one of these `lanes` of the wave is of the lane's own warp.
+Value *isOfWarp(FunctionLowering &fn, Value *lanes) {
+  IRBuilder<> &b = fn.builder();
+  Value *first = b.CreateAnd(waveLane(b, fn.target()), 32);
+  Value *mine =
+      b.CreateTrunc(b.CreateLShr(lanes, b.CreateZExt(first, lanes->getType())), b.getInt32Ty());
+  return b.CreateICmpNE(mine, b.getInt32(0));
+}
+
 } // namespace
 
 StringRef whyNotInSoftware(const MmaForm &form) {
@@ -212,14 +221,6 @@ MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
       d.append(multiplyTile(fn, name, tile, part));
     }
   return d;
-}
-
-Value *isOfWarp(FunctionLowering &fn, Value *lanes) {
-  IRBuilder<> &b = fn.builder();
-  Value *first = b.CreateAnd(waveLane(b, fn.target()), 32);
-  Value *mine =
-      b.CreateTrunc(b.CreateLShr(lanes, b.CreateZExt(first, lanes->getType())), b.getInt32Ty());
-  return b.CreateICmpNE(mine, b.getInt32(0));
 }
 
 MmaFragment redoInSoftware(FunctionLowering &fn, const MmaForm &form, const MmaOperands &operands,

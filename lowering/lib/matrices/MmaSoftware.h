@@ -27,9 +27,6 @@ llvm::StringRef softwareRoute(const FunctionLowering &fn, const MmaForm &form);
 MmaFragment multiplyInSoftware(FunctionLowering &fn, const MmaForm &form,
                                const MmaOperands &operands);
 
-/// In the packed form: whether one of these `lanes` of the wave is of the lane's own warp.
-llvm::Value *isOfWarp(FunctionLowering &fn, llvm::Value *lanes);
-
 /// A unit's `results`, and those of multiplyInSoftware() for each warp of the wave with a lane that
 /// `isWrong`.
 MmaFragment redoInSoftware(FunctionLowering &fn, const MmaForm &form, const MmaOperands &operands,

@@ -126,49 +126,6 @@ Value *hasSpecial(FunctionLowering &fn, ptx::Type type, ArrayRef<Value *> factor
   return b.CreateICmpNE(b.CreateAnd(seen, signs), b.getInt32(0));
 }
 
-MmaFragment selected(IRBuilder<> &b, Value *condition, const MmaFragment &one,
-                     const MmaFragment &other) {
-  MmaFragment results;
-  for (auto [value, otherValue] : zip_equal(one, other))
-    results.push_back(b.CreateSelect(condition, value, otherValue));
-  return results;
-}
-
-// The one or the other: `excluded` for each warp of the wave with a lane that `isExcluded`. Both
-// stand in blocks of their own: behind a unit's whole-wave code LLVM 22 lets loads of the same
-// block read for idle lanes.
-MmaFragment multiplyByWave(FunctionLowering &fn, Value *isExcluded,
-                           function_ref<MmaFragment()> excluded,
-                           function_ref<MmaFragment()> ordinary) {
-  IRBuilder<> &b = fn.builder();
-  Type *mask = fn.intType(fn.target().waveSize);
-  Value *lanes = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {mask}, {isExcluded});
-  BasicBlock *first = fn.newBlock("product.excluded"), *second = fn.newBlock("product.ordinary"),
-             *next = fn.newBlock("product.next");
-  b.CreateCondBr(b.CreateICmpNE(lanes, Constant::getNullValue(mask)), first, second);
-  b.SetInsertPoint(first);
-  MmaFragment one = excluded();
-  if (fn.target().isPacked) { // the other warp may have none
-    const MmaFragment units = ordinary();
-    one = selected(b, isOfWarp(fn, lanes), one, units);
-  }
-  first = b.GetInsertBlock();
-  b.CreateBr(next);
-  b.SetInsertPoint(second);
-  const MmaFragment other = ordinary();
-  second = b.GetInsertBlock();
-  b.CreateBr(next);
-  b.SetInsertPoint(next);
-  MmaFragment results;
-  for (auto [value, otherValue] : zip_equal(one, other)) {
-    PHINode *result = b.CreatePHI(value->getType(), 2);
-    result->addIncoming(value, first);
-    result->addIncoming(otherValue, second);
-    results.push_back(result);
-  }
-  return results;
-}
-
 MmaFragment multiplyTiles(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
                           const MmaOperands &operands, ArrayRef<MmaFragment> tiles) {
   IRBuilder<> &b = fn.builder();
@@ -209,13 +166,11 @@ MmaFragment multiplySparse(FunctionLowering &fn, const MmaForm &form, bool mayFl
   SmallVector<MmaFragment, 2> tiles;
   for (unsigned chunk = 0; chunk < operands.a.size() / 2; ++chunk)
     tiles.push_back(dense.tile(chunk));
+  const MmaFragment results = multiplyTiles(fn, form, mayFlush, operands, tiles);
   if (form.d == ptx::Type::S32)
-    return multiplyTiles(fn, form, mayFlush, operands, tiles);
+    return results;
   // The zeros in place of what is not stored make NaNs of these.
-  return multiplyByWave(
-      fn, hasSpecial(fn, form.b, operands.b),
-      [&] { return multiplyInSoftware(fn, form, operands); },
-      [&] { return multiplyTiles(fn, form, mayFlush, operands, tiles); });
+  return redoInSoftware(fn, form, operands, results, hasSpecial(fn, form.b, operands.b));
 }
 
 } // namespace rubia::lowering
