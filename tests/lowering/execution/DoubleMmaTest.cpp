@@ -39,7 +39,7 @@ std::string kernelOf(const Shape &shape, const std::string &before) {
           ", " + listOf(kC, c) + ";";
   for (unsigned i = kC; i < kC + c; ++i)
     body += "st.global.f64 [%rd1+" + std::to_string(8 * i) + "], %fd" + std::to_string(i) + ";";
-  std::string text = executable(body + "ret;");
+  std::string text = executable(body + "END: ret;");
   for (auto [from, to] : {std::pair{"sm_80", "sm_90"}, std::pair{".version 8.0", ".version 8.7"}})
     text.replace(text.find(from), strlen(from), to);
   return text;
@@ -143,5 +143,22 @@ TEST(DoubleMma, ChainsOfFusedSteps) { check("", 2); }
 TEST(DoubleMma, Denormals) { check("", 2, specialOperands(false)); }
 TEST(DoubleMma, InfinitiesAndNans) { check("", 2, specialOperands(true)); }
 TEST(DoubleMma, BesideAWarpThatHasEnded) {
-  check("setp.ge.u32 %p1, %tid, 32; @%p1 bra END; bra PRODUCT; END: exit; PRODUCT: ", 1);
+  check("setp.ge.u32 %p1, %tid, 32; @%p1 bra ENDED; bra PRODUCT; ENDED: exit; PRODUCT: ", 1);
+}
+
+// In a branch that the second warp does not take. What the first one's lanes have loaded goes
+// through 64 bits with zero upper halves; sums with NaNs are computed again, in a branch of their
+// own.
+TEST(DoubleMma, InABranchOfOneWarp) {
+  std::string before = "setp.ge.u32 %p1, %tid, 32; ld.volatile.global.u32 %r2, [%rd1]; "
+                       "ld.volatile.global.u32 %r3, [%rd1]; xor.b32 %r2, %r2, %r3; "
+                       "add.u32 %r3, %r2, 32; @%p1 bra END;";
+  for (unsigned i = 0; i < kC; ++i) {
+    const std::string number = "%fd" + std::to_string(i);
+    before += "mov.b64 {%r4, %r5}, " + number + "; cvt.u64.u32 %rd2, %r4; " +
+              "shl.b64 %rd2, %rd2, %r2; cvt.u64.u32 %rd3, %r5; shl.b64 %rd3, %rd3, %r3; " +
+              "or.b64 %rd2, %rd2, %rd3; mov.b64 " + number + ", %rd2;";
+  }
+  for (bool infinities : {false, true})
+    check(before, 1, specialOperands(infinities));
 }
