@@ -65,8 +65,7 @@ Expected<Value *> multiply(FunctionLowering &fn, const ptx::Instruction &inst) {
   std::optional<MmaForm> form = MmaForm::of(inst);
   if (!form)
     return fn.malformed(inst, "a shape is needed");
-  const bool isNarrow = form->dataKind == ptx::Mod::KindF8f6f4 && !form->isSparse;
-  if (StringRef why = whyNotInSoftware(*form); !isNarrow && !why.empty())
+  if (StringRef why = whyNotInSoftware(*form); !why.empty())
     return fn.unsupported(inst, "unsupported instruction" + why);
   MmaOperands operands;
   operands.a = readFragment(fn, *form, MmaMatrix::A, inst.operands[1]);
@@ -74,7 +73,7 @@ Expected<Value *> multiply(FunctionLowering &fn, const ptx::Instruction &inst) {
   operands.c = readFragment(fn, *form, MmaMatrix::C, inst.operands[3]);
   if (form->isSparse)
     operands.metadata = fn.read(inst.operands[4], ptx::Type::B32);
-  if (isNarrow)
+  if (form->dataKind == ptx::Mod::KindF8f6f4)
     widenFactors(fn, *form, operands);
   writeFragment(fn, *form, MmaMatrix::D, inst.operands[0], multiplySomehow(fn, *form, operands));
   return nullptr;

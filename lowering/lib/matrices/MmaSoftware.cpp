@@ -176,8 +176,6 @@ Value *isOfWarp(FunctionLowering &fn, Value *lanes) {
 } // namespace
 
 StringRef whyNotInSoftware(const MmaForm &form) {
-  if (form.dataKind != ptx::Mod::None)
-    return ": how an NVIDIA GPU sums its products has not been measured";
   if (form.satfinite && form.a == ptx::Type::F16)
     return ": .satfinite of f16 is deprecated, and what it does has not been measured";
   return "";

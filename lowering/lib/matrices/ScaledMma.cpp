@@ -3,7 +3,8 @@
 //
 // A row of A and a column of B have a scale for each 16, 32 or all of their elements. So the sum is
 // one of products of 8-bit factors (Mma.h), one for each block, each times the two scales of its
-// element of D. All factors are numbers of e4m3 or e5m2, and all scales are numbers of f32.
+// element of D. All factors are numbers of e4m3 or e5m2, and all scales are numbers of f32. A
+// sparse sum is one of sparse products likewise: blocks are those of the columns that A stands for.
 //
 // Which GPUs have it: those of compute capability 12.0. How they round sums has not been measured;
 // sums without rounding are theirs.
@@ -75,7 +76,7 @@ ptx::Type byteType(ptx::Type type) {
 
 // The product of 8-bit factors that a form consists of.
 MmaForm formOfBytes(MmaForm form) {
-  form.k = 32;
+  form.k = form.isSparse ? 64 : 32;
   form.a = byteType(form.a), form.b = byteType(form.b);
   form.dataKind = ptx::Mod::None;
   form.scale = ptx::Type::None;
@@ -144,17 +145,27 @@ private:
     if (form.elementBits(MmaMatrix::A) == 8) {
       bytes.a = operands.a, bytes.b = operands.b;
       widenInBytes(b, form, bytes);
+      bytes.metadata = operands.metadata;
     } else {
-      // A register has eight factors of a row, two of them half of the depth: 32 of it. The order
-      // of factors has no say, as long as it is that of both matrices.
+      // A register has eight factors of a row, and all of these of a matrix are half of the depth.
+      // The order of factors has no say, as long as it is that of both matrices.
       const unsigned half = block * 2 / form.scalesPerRow;
+      const unsigned registersOfB = operands.b.size() / 2;
       for (unsigned odd = 0; odd < 2; ++odd) {
         for (unsigned row = 0; row < 2; ++row)
           bytes.a.push_back(ofBlock(nibbles(operands.a[2 * half + row], odd), block));
-        bytes.b.push_back(nibbles(operands.b[half], odd));
+        for (unsigned i = 0; i < registersOfB; ++i)
+          bytes.b.push_back(nibbles(operands.b[registersOfB * half + i], odd));
       }
+      if (form.isSparse)
+        bytes.metadata = metadataOf(half);
     }
     return multiplySomehow(fn, formOfBytes(form), bytes);
+  }
+  // A pair of factors has one place, so those at even and those at odd places of pairs are sparse
+  // alike. A half of the depth is in two lanes of each four: first those of rows 0 to 7.
+  Value *metadataOf(unsigned half) {
+    return permuteQuads(fn, operands.metadata, {2 * half, 2 * half + 1, 2 * half, 2 * half + 1});
   }
   Value *nibbles(Value *word, unsigned odd) { return asE4M3(b, word, kE2M1, 4 * odd); }
   // Of four blocks two stand in one register, in the first and the last two lanes of each four.
@@ -207,9 +218,7 @@ void widenFactors(FunctionLowering &fn, MmaForm &form, MmaOperands &operands) {
   form = formOfBytes(form);
 }
 
-// mma.sync.aligned.shape.row.col.kind.block_scale{.scale_vec_size}.f32.atype.btype.f32.stype
-//   d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
-Expected<Value *> lowerMmaBlockScale(FunctionLowering &fn, const ptx::Instruction &inst) {
+static Expected<Value *> lowerBlockScale(FunctionLowering &fn, const ptx::Instruction &inst) {
   const std::optional<MmaForm> form = MmaForm::of(inst);
   if (!form)
     return fn.malformed(inst, "a shape is needed");
@@ -217,6 +226,8 @@ Expected<Value *> lowerMmaBlockScale(FunctionLowering &fn, const ptx::Instructio
   operands.a = readFragment(fn, *form, MmaMatrix::A, inst.operands[1]);
   operands.b = readFragment(fn, *form, MmaMatrix::B, inst.operands[2]);
   operands.c = readFragment(fn, *form, MmaMatrix::C, inst.operands[3]);
+  if (form->isSparse)
+    operands.metadata = fn.read(inst.operands[4], ptx::Type::B32);
   auto scales = [&](unsigned first) {
     SmallVector<Value *, 2> selectors;
     for (const ptx::Operand &selector : fn.elementsOf(inst.operands[first + 1], 2))
@@ -224,9 +235,22 @@ Expected<Value *> lowerMmaBlockScale(FunctionLowering &fn, const ptx::Instructio
           fn.builder().CreateZExt(fn.read(selector, ptx::Type::U16), fn.builder().getInt32Ty()));
     return Scales{fn.read(inst.operands[first], ptx::Type::B32), selectors[0], selectors[1]};
   };
-  writeFragment(fn, *form, MmaMatrix::D, inst.operands[0],
-                ScaledProduct(fn, *form, operands, scales(4), scales(6)).multiply(inst));
+  const unsigned first = form->isSparse ? 6 : 4;
+  writeFragment(
+      fn, *form, MmaMatrix::D, inst.operands[0],
+      ScaledProduct(fn, *form, operands, scales(first), scales(first + 2)).multiply(inst));
   return nullptr;
+}
+
+// mma.sync.aligned.shape.row.col.kind.block_scale{.scale_vec_size}.f32.atype.btype.f32.stype
+//   d, a, b, c, scale-a-data, {byte-id-a, thread-id-a}, scale-b-data, {byte-id-b, thread-id-b}
+Expected<Value *> lowerMmaBlockScale(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return lowerBlockScale(fn, inst);
+}
+
+// mma.sp::ordered_metadata...   d, a, b, c, e, f, scale-a-data, ...
+Expected<Value *> lowerMmaSpBlockScale(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return lowerBlockScale(fn, inst);
 }
 
 } // namespace rubia::lowering

@@ -14,13 +14,15 @@ namespace ptx = rubia::ptx;
 
 namespace {
 
-constexpr unsigned kThreads = 64, kPerThread = 16; // words: A, B, C, scales, then D in C's place
-constexpr unsigned kA = 0, kB = 4, kC = 8, kScaleA = 12, kScaleB = 13;
+// Words: A, B, C, scales and metadata, then D in C's place.
+constexpr unsigned kThreads = 64, kPerThread = 16;
+constexpr unsigned kA = 0, kB = 4, kC = 8, kScaleA = 12, kScaleB = 13, kMetadata = 14;
 
 struct Case {
   std::string name; // behind `row.col.`; its types
   unsigned k = 32;
   unsigned byteA = 0, threadA = 0, byteB = 0, threadB = 0; // selectors
+  bool isSparse = false;
 };
 
 std::string kernelOf(const Case &test) {
@@ -36,8 +38,11 @@ std::string kernelOf(const Case &test) {
   };
   const bool isHalf = test.name.find("f16") != std::string::npos;
   const std::string sums = isHalf ? "{%w8, %w9}" : "{%w8, %w9, %w10, %w11}";
-  body += "mma.sync.aligned.m16n8k" + std::to_string(test.k) + ".row.col." + test.name + " " +
-          sums + ", {%w0, %w1, %w2, %w3}, {%w4, %w5}, " + sums;
+  body += (test.isSparse ? "mma.sp::ordered_metadata" : "mma") +
+          std::string(".sync.aligned.m16n8k") + std::to_string(test.k) + ".row.col." + test.name +
+          " " + sums + ", {%w0, %w1, %w2, %w3}, " +
+          (test.isSparse ? "{%w4, %w5, %w6, %w7}, " : "{%w4, %w5}, ") + sums +
+          (test.isSparse ? ", %w14, 0" : "");
   if (test.name.find("block_scale") != std::string::npos)
     body += ", %w12" + selectors(test.byteA, test.threadA) + ", %w13" +
             selectors(test.byteB, test.threadB);
@@ -109,9 +114,8 @@ std::vector<uint32_t> operandsOf(const MmaForm &form) {
   std::vector<uint32_t> words(kThreads * kPerThread);
   for (unsigned thread = 0; thread < kThreads; ++thread) {
     uint32_t *const mine = &words[thread * kPerThread];
-    for (auto [matrix, first, count] :
-         {std::tuple{MmaMatrix::A, kA, 4u}, std::tuple{MmaMatrix::B, kB, 2u}})
-      for (unsigned reg = 0; reg < count; ++reg)
+    for (auto [matrix, first] : {std::pair{MmaMatrix::A, kA}, std::pair{MmaMatrix::B, kB}})
+      for (unsigned reg = 0; reg < form.registers(matrix); ++reg)
         for (unsigned at = 0; at < 32; at += form.elementBits(matrix))
           mine[first + reg] |=
               randomFactor(random, form.typeOf(matrix), form.elementBits(matrix) == 8) << at;
@@ -124,6 +128,10 @@ std::vector<uint32_t> operandsOf(const MmaForm &form) {
         mine[scale] |= (form.scale == ptx::Type::UE8M0 ? 126 + random() % 3
                                                        : (6 + random() % 2) << 3 | random() % 8)
                        << at;
+    for (unsigned at = 0; at < 32; at += 4) { // two of four places, in order
+      constexpr unsigned kPairs[] = {0x4, 0x8, 0xc, 0x9, 0xd, 0xe};
+      mine[kMetadata] |= kPairs[random() % 6] << at;
+    }
   }
   return words;
 }
@@ -148,8 +156,14 @@ std::vector<uint32_t> expectedOf(const Case &test, const MmaForm &form,
     for (unsigned row = 0; row < 16; ++row)
       for (unsigned column = 0; column < 8; ++column) {
         double sum = 0;
-        for (unsigned k = 0; k < form.k; ++k) {
-          double product = factor(MmaMatrix::A, kA, row, k) * factor(MmaMatrix::B, kB, k, column);
+        for (unsigned stored = 0; stored < form.columns(MmaMatrix::A); ++stored) {
+          unsigned k = stored;
+          if (form.isSparse) {
+            const MetadataPlace at = form.metadataOf(row, stored);
+            k = at.base + at.scale * (lanes[at.lane * kPerThread + kMetadata] >> at.shift & 3);
+          }
+          double product =
+              factor(MmaMatrix::A, kA, row, stored) * factor(MmaMatrix::B, kB, k, column);
           if (form.scalesPerRow) {
             const unsigned block = k / (form.k / form.scalesPerRow);
             const unsigned laneA = row % 8 * 4 + 2 * test.threadA + row / 8;
@@ -210,6 +224,17 @@ TEST(ScaledMma, TwoScalesForEachRow) {
 TEST(ScaledMma, FourScalesForEachRow) {
   check({kNvf4 + "scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", 64, 0, 0, 0, 1});
   check({kNvf4 + "scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0", 64, 0, 1, 0, 3});
+}
+
+TEST(ScaledMma, SparseFactorsOfAllSizes) {
+  check({"kind::f8f6f4.f32.e2m1.e5m2.f32", 64, 0, 0, 0, 0, true});
+  check({"kind::f8f6f4.f16.e3m2.e2m3.f16", 64, 0, 0, 0, 0, true});
+}
+
+TEST(ScaledMma, SparseWithScales) {
+  check({kMxf8 + "scale_vec::1X.f32.e2m3.e3m2.f32.ue8m0", 64, 1, 1, 2, 3, true});
+  check({kMxf4 + "f32.e2m1.e2m1.f32.ue8m0", 128, 2, 1, 0, 3, true});
+  check({kNvf4 + "scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", 128, 0, 1, 0, 1, true});
 }
 
 TEST(ScaledMma, ScalesThatAreNoNumbers) {
