@@ -407,6 +407,15 @@ class CaptureAndDiff(unittest.TestCase):
         self.assertEqual(sorted(region["bytes"] for region in launch["memory"]), [256, 1024, 2048, 2048])
         self.assertIn("1 equal", run("diff", self.capsule, "--arch", "gfx942"))
 
+    def test_tensor_maps_that_the_kernel_changes(self):
+        program = pathlib.Path(__file__).with_name("launch_tensor_maps.py")
+        capsules = []
+        for arguments, printed in ((["kernel"], "done"), (["kernel", "first"], "wrong")):
+            capsules.append(self.folder / f"{printed}.capsule")
+            self.assertEqual(run("capture", "--driver", "rubia", "-o", capsules[-1], "--", sys.executable, program, *arguments), printed + "\n")
+            self.assertIn("1 equal", run("diff", capsules[-1], "--arch", "gfx942"))
+        self.assertIn("1 different", run("diff", capsules[0], "--against", capsules[1], status=1))
+
     def test_a_child_records_nothing(self):
         self.launch("fork")
         self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))

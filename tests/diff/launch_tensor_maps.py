@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Launches a kernel that copies a tile by each of two tensor maps, through libcuda.so.1. One is a parameter, whose offset differs from driver to
-driver, one lies in memory. Its address was replaced after it was encoded."""
+driver, one lies in memory. Its address was replaced after it was encoded: by the host, or with the argument `kernel` by the kernel. With `kernel
+first` the kernel puts the old address in its place."""
 import ctypes
 import sys
 
-KERNEL = b""".version 8.0
-.target sm_90
+KERNEL = b""".version 8.3
+.target sm_90a
 .address_size 64
 .shared .align 8 .b64 bar;
 .shared .align 128 .b8 tile[1024];
-.visible .entry k(.param .u64 out, .param .align 64 .b8 map[128], .param .u64 table)
+.visible .entry k(.param .u64 out, .param .align 64 .b8 map[128], .param .u64 table, .param .u64 address, .param .u64 second)
 {
   .reg .b32 %r<8>; .reg .b64 %d<8>; .reg .pred %p<4>;
   ld.param.u64 %d1, [out];
@@ -22,6 +23,7 @@ KERNEL = b""".version 8.0
   mov.u32 %r3, %tid.x;
   setp.ne.u32 %p1, %r3, 0;
   @%p1 bra WAIT;
+  CHANGE
   mbarrier.init.shared.b64 [%r1], 1;
   fence.mbarrier_init.release.cluster;
   mbarrier.arrive.expect_tx.shared.b64 %d4, [%r1], 1024;
@@ -42,7 +44,11 @@ LOOP:
   ret;
 }
 \0"""
+CHANGE = b"""ld.param.u64 %d6, [address];
+  tensormap.replace.tile.global_address.global.b1024.b64 [%d2], %d6;
+  fence.proxy.tensormap::generic.acquire.gpu [%d2], 128;"""
 WIDTH, HEIGHT = 32, 16
+IN_KERNEL = "kernel" in sys.argv
 
 cuda = ctypes.CDLL("libcuda.so.1")
 
@@ -68,7 +74,7 @@ context, module, function = (ctypes.c_void_p() for _ in range(3))
 check(cuda.cuInit(0))
 check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
 check(cuda.cuCtxSetCurrent(context))
-check(cuda.cuModuleLoadData(ctypes.byref(module), KERNEL))
+check(cuda.cuModuleLoadData(ctypes.byref(module), KERNEL.replace(b"CHANGE", CHANGE if IN_KERNEL else b"")))
 check(cuda.cuModuleGetFunction(ctypes.byref(function), module, b"k"))
 first, second, table, out = memory(4 * WIDTH * HEIGHT), memory(4 * WIDTH * HEIGHT), memory(256), memory(1024)
 for pointer, begin in ((first, 1000), (second, 5000)):
@@ -80,10 +86,11 @@ maps = -ctypes.addressof(space) % 64 + ctypes.addressof(space)
 one, two = ctypes.c_void_p(maps), ctypes.c_void_p(maps + 128)
 encode(one, first)
 encode(two, first)
-check(cuda.cuTensorMapReplaceAddress(two, second))
+if not IN_KERNEL:
+    check(cuda.cuTensorMapReplaceAddress(two, second))
 check(cuda.cuMemcpyHtoD_v2(ctypes.c_void_p(table.value + 128), two, ctypes.c_size_t(128)))
 place = ctypes.c_void_p(table.value + 128)
-parameters = (ctypes.c_void_p * 3)(ctypes.addressof(out), maps, ctypes.addressof(place))
+parameters = (ctypes.c_void_p * 5)(ctypes.addressof(out), maps, ctypes.addressof(place), ctypes.addressof(first if "first" in sys.argv else second), ctypes.addressof(second))
 check(cuda.cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, None, parameters, None))
 check(cuda.cuCtxSynchronize())
 words = (ctypes.c_uint32 * 256)()
