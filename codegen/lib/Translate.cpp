@@ -9,6 +9,7 @@
 #include "codegen/lib/errata/AllOnes.h"
 #include "codegen/lib/errata/CarryChains.h"
 #include "codegen/lib/errata/CarryMasks.h"
+#include "codegen/lib/errata/FreeValues.h"
 #include "codegen/lib/errata/HalfResults.h"
 #include "codegen/lib/errata/JoinedMasks.h"
 #include "codegen/lib/errata/Opaque.h"
@@ -153,6 +154,8 @@ public:
       delete pass;
       return;
     }
+    if (pass->getPassName() == kStructurizer)
+      legacy::PassManager::add(makeFreeValues());
     if (pass->getPassName() == kSelection)
       legacy::PassManager::add(makeCarryChains());
     if (pass->getPassName() == kFinalizeSelection) {

@@ -64,6 +64,30 @@ TEST(Errata, LoadOfAUniformHalfStays) {
   EXPECT_EQ(loads, 2u) << assembly;
 }
 
+// The low word of b, which costs nothing, was moved out of the block `taken`. It became the result
+// of threads that do not come there, or they had what it is without the branch. Two or three edges
+// meet at the end.
+TEST(Errata, FreeValuesOfABranchThatWasNotTaken) {
+  const std::string third = " and.b32 t, a, 4;\n setp.eq.u32 p, t, 0;\n @p bra done;\n";
+  for (const char *arch : rubia::test::testTargets())
+    for (bool hasThird : {false, true})
+      check({".shared .b32 s;\n .reg .b32 t, r;\n .reg .pred p;\n"
+             " and.b32 t, a, 1;\n setp.ne.u32 p, t, 0;\n @p bra taken;\n"
+             " st.volatile.shared.u32 [s], a;\n mul.lo.u32 r, a, 5;\n"
+             " and.b32 t, a, 2;\n setp.eq.u32 p, t, 0;\n @p bra done;\n"
+             " st.volatile.shared.u32 [s], r;\n" +
+                 (hasThird ? third : "") +
+                 "taken:\n st.volatile.shared.u32 [s], t;\n cvt.u32.u64 r, b;\n"
+                 "done:\n mov.u32 d, r",
+             Kind::I32,
+             {Kind::I32, Kind::I64},
+             [=](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+               const bool isTaken = (a & 1) || ((a & 2) && (!hasThird || (a & 4)));
+               return uint32_t(isTaken ? b : 5 * a);
+             }},
+            {.arch = arch});
+}
+
 // LLVM's own f32 division in a unit that flushes denormals loses the residual of dividends up to
 // 2^-102.
 TEST(Errata, FlushingDivisionOfSmallDividends) {
