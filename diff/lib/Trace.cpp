@@ -88,8 +88,8 @@ TraceSite resultSite(const PtxEditor &editor, const ptx::Function &function,
   TraceSite site = siteOf(editor, function, instruction, TraceSite::Kind::Result, 1);
   site.result = function.registerName(result.reg);
   site.type = function.registers[result.reg].type;
-  site.isOpen =
-      isInexact(instruction) || isOfOrder(spelling) || mayFilter(spelling) || readsOwn(instruction);
+  site.isOpen = isInexact(instruction) || isOfOrder(spelling) || mayFilter(spelling) ||
+                readsOwn(instruction) || op == Op::MbarrierWait; // how often it waits is open
   if (isInexact(instruction))
     site.bound = resultBoundOf(function, instruction);
   else if (mayFilter(spelling) && spelling.type(0) == Type::F32)
@@ -110,12 +110,10 @@ constexpr const char *kPlace = "%rubia_l", *kStored = "%rubia_v";
 
 /// What it accesses of memory, if that can be written down; null: nothing.
 const Operand *accessOf(const ptx::Instruction &instruction) {
-  constexpr Op kAccesses[] = {Op::Ld, Op::St, Op::Atom, Op::Red};
   constexpr StateSpace kSpaces[] = {StateSpace::Global, StateSpace::Shared, StateSpace::Local,
                                     StateSpace::Const, StateSpace::None};
-  const bool isKnown = is_contained(kAccesses, instruction.op()) &&
-                       is_contained(kSpaces, instruction.spelling->space());
-  return isKnown ? addressIn(instruction) : nullptr;
+  // Textures and surfaces have handles, and calls parameters.
+  return is_contained(kSpaces, instruction.spelling->space()) ? addressIn(instruction) : nullptr;
 }
 
 /// Others may change at once what those that are not weak store; other CTAs' memory is not read.

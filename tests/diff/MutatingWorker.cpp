@@ -260,18 +260,24 @@ std::set<unsigned> readersOf(Instruction &changed, const Lines &lines) {
 struct Place {
   Instruction *instruction;
   Kind kind;
-  unsigned line, index; // of the PTX, and among those of its kind on it
+  unsigned line;              // of the PTX
+  std::set<unsigned> readers; // where the line is that of no statement
+  unsigned index;             // among those of the same kind, line and readers
 };
 
 std::vector<Place> placesIn(Module &module, const Lines &lines) {
   std::vector<Place> places;
-  std::map<std::pair<unsigned, unsigned>, unsigned> counts;
+  std::map<std::tuple<unsigned, unsigned, std::set<unsigned>>, unsigned> counts;
   for (Function &function : module)
     for (Instruction &instruction : instructions(function)) {
       const unsigned line = lines.of(instruction);
+      std::set<unsigned> readers;
+      if (line && !lines.isOfStatement(instruction))
+        readers = readersOf(instruction, lines);
       for (unsigned kind = 0; line && kind < kKinds; ++kind)
         if (fits(instruction, Kind(kind)))
-          places.push_back({&instruction, Kind(kind), line, counts[{line, kind}]++});
+          places.push_back(
+              {&instruction, Kind(kind), line, readers, counts[{line, kind, readers}]++});
     }
   return places;
 }
@@ -280,16 +286,20 @@ std::vector<Place> placesIn(Module &module, const Lines &lines) {
 struct Mistake {
   bool isAll = false;
   unsigned kind = 0, opcode = 0, line = 0, index = 0;
+  std::set<unsigned> readers = {};
 
   bool hits(const Place &place) const {
     return place.kind == kind && place.instruction->getOpcode() == opcode &&
-           (isAll || (place.line == line && place.index == index));
+           (isAll || (place.line == line && place.index == index && place.readers == readers));
   }
 };
 
 std::string toString(const Mistake &mistake) {
-  return formatv("{0} {1} {2} {3} {4}", mistake.isAll ? "all" : "once", mistake.kind,
-                 mistake.opcode, mistake.line, mistake.index);
+  std::string text = formatv("{0} {1} {2} {3} {4}", mistake.isAll ? "all" : "once", mistake.kind,
+                             mistake.opcode, mistake.line, mistake.index);
+  for (unsigned line : mistake.readers)
+    text += " " + std::to_string(line);
+  return text;
 }
 
 bool read(StringRef text, Mistake &mistake) {
@@ -297,7 +307,10 @@ bool read(StringRef text, Mistake &mistake) {
   std::string how;
   words >> how >> mistake.kind >> mistake.opcode >> mistake.line >> mistake.index;
   mistake.isAll = how == "all";
-  return bool(words);
+  const bool isKnown = bool(words);
+  for (unsigned line = 0; words >> line;)
+    mistake.readers.insert(line);
+  return isKnown;
 }
 
 /// What RUBIA_TEST_MUTANT_LOG has from an earlier process, else another.
@@ -310,8 +323,8 @@ Mistake mistakeFor(const std::vector<Place> &places, const std::string &log, std
   unsigned seed = 0;
   request >> how >> seed;
   const Place &chosen = places[std::mt19937(seed)() % places.size()];
-  mistake = {how == "all", unsigned(chosen.kind), chosen.instruction->getOpcode(), chosen.line,
-             chosen.index};
+  mistake = {how == "all", unsigned(chosen.kind), chosen.instruction->getOpcode(),
+             chosen.line,  chosen.index,          chosen.readers};
   raw_string_ostream os(said);
   os << toString(mistake) << ":" << *chosen.instruction;
   return mistake;
@@ -334,7 +347,7 @@ void mutateIr(std::unique_ptr<Module> &module, const Lines &lines, const char *l
     if (mistake.hits(place)) {
       changed += " " + std::to_string(place.line);
       if (!lines.isOfStatement(*place.instruction))
-        for (unsigned line : readersOf(*place.instruction, lines))
+        for (unsigned line : place.readers)
           readers += " " + std::to_string(line);
       change(*place.instruction, place.kind);
     }

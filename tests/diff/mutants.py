@@ -66,7 +66,7 @@ def mutate(text, chance):
 
 def diff(capsule, report, ptx, *options, program=RUBIA, **variables):
     report.unlink(missing_ok=True)
-    run = subprocess.run([program, "diff", str(capsule), "--timeout", "20", "--json", str(report), "--ptx", str(ptx), *options],
+    run = subprocess.run([program, "diff", str(capsule), "--timeout", "60", "--json", str(report), "--ptx", str(ptx), *options],
                          capture_output=True, text=True, timeout=900, env=os.environ | variables)
     if not report.exists():
         raise SystemExit(f"{capsule.name} {options} {variables}: {run.stderr.strip()[-400:]}")
