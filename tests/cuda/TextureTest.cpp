@@ -4,11 +4,35 @@
 #include "lowering/Abi.h"
 #include "runtime/cuda/texture/Descriptors.h"
 #include "tests/cuda/LaunchFixture.h"
+#include <atomic>
 #include <bit>
 #include <cmath>
+#include <thread>
 
 namespace rubia::runtime::cuda {
 namespace {
+
+// Each thread reads the texel of layer %tid.x.
+constexpr const char *kLayers = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry layers(.param .u64 out, .param .u64 texture)
+{
+  .reg .f32 %f;
+  .reg .b32 %r<8>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d1, [out];
+  ld.param.u64 %d2, [texture];
+  mov.u32 %r0, %tid.x;
+  mov.f32 %f, 0f00000000;
+  tex.a1d.v4.u32.f32 {%r2, %r3, %r4, %r5}, [%d2, {%r0, %f}];
+  txq.height.b32 %r3, [%d2]; // of one dimension, the layers
+  mul.wide.u32 %d3, %r0, 16;
+  add.u64 %d1, %d1, %d3;
+  st.global.v4.u32 [%d1], {%r2, %r3, %r4, %r5};
+  ret;
+}
+)";
 
 // Each thread reads texel %tid.x - 2 and writes its four words.
 constexpr const char *kFetch = R"(.version 7.0
@@ -338,6 +362,89 @@ TEST_F(Textures, TellsWhatTheyWereMadeOf) {
   EXPECT_EQ(cu("cuTexObjectGetResourceViewDesc", &view, texture), kSuccess);
   EXPECT_EQ(cu("cuTexObjectGetResourceDesc", &same, ObjectHandle(12345)), kInvalidValue);
   EXPECT_EQ(cu("cuTexObjectDestroy", texture), kSuccess);
+}
+
+// A view has its layers and no others; the last one stands for those behind it.
+TEST_F(Textures, ViewsOfLayers) {
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kLayers)), kSuccess);
+  const Array3DDescriptor descriptor = {1, 0, 4, kFormatU32, 1, kArrayLayered};
+  ResourceDescriptor resource = {};
+  ASSERT_EQ(cu("cuArray3DCreate_v2", &resource.array, &descriptor), kSuccess);
+  const uint32_t texels[] = {10, 11, 12, 13};
+  Copy3D copy = {};
+  copy.from.type = kMemoryHost;
+  copy.from.host = const_cast<uint32_t *>(texels);
+  copy.from.pitch = copy.widthInBytes = 4;
+  copy.from.height = copy.height = 1;
+  copy.depth = 4;
+  copy.to.type = kMemoryArray;
+  copy.to.array = resource.array;
+  ASSERT_EQ(cu("cuMemcpy3D_v2", static_cast<const Copy3D *>(&copy)), kSuccess);
+  TextureDescriptor texture = {};
+  texture.flags = kReadAsInteger;
+  const struct {
+    unsigned first, last;
+  } kViews[] = {{0, 3}, {1, 2}, {0, 0}, {3, 3}};
+  for (auto [first, last] : kViews) {
+    ViewDescriptor view = {};
+    view.format = 13; // CU_RES_VIEW_FORMAT_UINT_1X32
+    view.width = 1;
+    view.depth = 4;
+    view.firstLayer = first;
+    view.lastLayer = last;
+    ObjectHandle handle = 0;
+    ASSERT_EQ(cu("cuTexObjectCreate", &handle, static_cast<const ResourceDescriptor *>(&resource),
+                 static_cast<const TextureDescriptor *>(&texture),
+                 static_cast<const ViewDescriptor *>(&view)),
+              kSuccess);
+    const std::vector<Texel> found = run("layers", handle);
+    for (unsigned i = 0; i < kThreads; ++i)
+      EXPECT_EQ(found[i], (Texel{{10 + std::min(first + i, last), last - first + 1, 0, 0}}))
+          << first << " " << last << " " << i;
+    EXPECT_EQ(cu("cuTexObjectDestroy", handle), kSuccess);
+  }
+  EXPECT_EQ(cu("cuArrayDestroy", resource.array), kSuccess);
+}
+
+// Of two threads that destroy an array at once, one does; the other is told that there is none.
+TEST_F(Textures, ArraysEndOnce) {
+  constexpr unsigned kRounds = 1000;
+  void *context = nullptr;
+  ASSERT_EQ(cu("cuCtxGetCurrent", &context), kSuccess);
+  const Array3DDescriptor descriptor = {16, 16, 0, kFormatU32, 1, 0};
+  for (bool isMipmapped : {false, true}) {
+    std::atomic<void *> array = nullptr;
+    std::atomic<unsigned> begun = 0, ended = 0, successes = 0, others = 0;
+    auto destroy = [&](unsigned round) {
+      const Result result =
+          cu(isMipmapped ? "cuMipmappedArrayDestroy" : "cuArrayDestroy", array.load());
+      ++(result == kSuccess ? successes : others);
+      EXPECT_TRUE(result == kSuccess || result == kInvalidHandle) << round;
+      ++ended;
+    };
+    std::thread second([&] {
+      EXPECT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+      for (unsigned round = 1; round <= kRounds; ++round) {
+        while (begun < round)
+          ;
+        destroy(round);
+      }
+    });
+    for (unsigned round = 1; round <= kRounds; ++round) {
+      void *made = nullptr;
+      EXPECT_EQ(isMipmapped ? cu("cuMipmappedArrayCreate", &made, &descriptor, 2u)
+                            : cu("cuArray3DCreate_v2", &made, &descriptor),
+                kSuccess);
+      array = made;
+      begun = round;
+      destroy(round);
+      while (ended < 2 * round)
+        std::this_thread::yield();
+    }
+    second.join();
+    EXPECT_EQ(successes, kRounds);
+    EXPECT_EQ(others, kRounds);
+  }
 }
 
 TEST_F(Textures, RefusesWhatIsWrong) {

@@ -10,12 +10,15 @@
 
 namespace rubia::runtime::cuda {
 
+// Of levels of mipmapped arrays, which end with these, there is a table of its own: who destroys an
+// array need not look into it before it is nobody else's.
 static HandleTable<Array> &arrays = HandleTable<Array>::leaked();
+static HandleTable<Array> &levelsOfArrays = HandleTable<Array>::leaked();
 static HandleTable<MipmappedArray> &mipmappedArrays = HandleTable<MipmappedArray>::leaked();
 
 Context *contextOf(Array *array) { return isLive(array) ? array->context : nullptr; }
 
-bool isLive(Array *array) { return arrays.contains(array); }
+bool isLive(Array *array) { return arrays.contains(array) || levelsOfArrays.contains(array); }
 bool isLive(MipmappedArray *array) { return mipmappedArrays.contains(array); }
 
 std::optional<FormatFacts> factsOf(int format, unsigned channels) {
@@ -174,7 +177,6 @@ Result makeMipmapped(Context &context, MipmappedArray **out, const Array3DDescri
   for (unsigned level = 0; level < levels; ++level) {
     auto array = std::make_unique<Array>();
     array->context = &context;
-    array->owner = made.get();
     array->texelShift = texelShift;
     array->grid = gridOf(descriptor, texelShift, level, array->bytes);
     if (Result result = checkSlices(array->grid))
@@ -206,7 +208,7 @@ Result makeMipmapped(Context &context, MipmappedArray **out, const Array3DDescri
     return result;
   }
   for (const auto &level : made->levels)
-    arrays.add(level.get());
+    levelsOfArrays.add(level.get());
   mipmappedArrays.add(made.get());
   *out = made.release();
   return kSuccess;
@@ -238,10 +240,10 @@ void releaseTextures(Context &context) {
   arrays.removeIf([&](Array *array) {
     if (array->context != &context)
       return false;
-    if (!array->owner) // levels go with their array
-      freeArray(array);
+    freeArray(array);
     return true;
   });
+  levelsOfArrays.removeIf([&](Array *level) { return level->context == &context; });
   mipmappedArrays.removeIf([&](MipmappedArray *array) {
     if (array->context != &context)
       return false;
@@ -294,13 +296,14 @@ Result cuArrayGetDescriptor_v2(ArrayDescriptor *out, Array *array) {
 
 Result cuArrayDestroy(Array *array) {
   return callToRelease(RUBIA_CALL(array), array, [&](Context &context) -> Result {
-    if (!isLive(array))
+    if (levelsOfArrays.contains(array))
+      return kSuccess; // it ends with its array
+    if (!arrays.contains(array))
       return kInvalidHandle;
-    if (array->owner)
-      return kSuccess; // a level ends with its array
     if (Result result = checkUnsafe())
       return result;
-    arrays.remove(array);
+    if (!arrays.remove(array)) // another thread was faster
+      return kInvalidHandle;
     const Result result = context.synchronizeDevice(); // kernels may be reading it
     freeArray(array);
     return result;
@@ -357,9 +360,10 @@ Result cuMipmappedArrayDestroy(MipmappedArray *array) {
       return kInvalidHandle;
     if (Result result = checkUnsafe())
       return result;
-    mipmappedArrays.remove(array);
+    if (!mipmappedArrays.remove(array)) // another thread was faster
+      return kInvalidHandle;
     for (const auto &level : array->levels)
-      arrays.remove(level.get());
+      levelsOfArrays.remove(level.get());
     const Result result = context.synchronizeDevice();
     freeMipmapped(array);
     return result;

@@ -19,13 +19,13 @@ struct FormatFacts {
 /// Nullopt: there is no such format, or none that we have.
 std::optional<FormatFacts> factsOf(int format, unsigned channels);
 
+/// An array, or a level of a mipmapped one, which has no memory of its own.
 struct Array {
   Context *context;
   Array3DDescriptor descriptor; // as the program gave it
   abi::TexelGrid grid;
   size_t bytes;
   unsigned texelShift;
-  MipmappedArray *owner = nullptr; // of a level, which has no memory of its own
 
   size_t rowBytes() const { return size_t(grid.width) << texelShift; }
   bool isLayered() const { return descriptor.flags & (kArrayLayered | kArrayCubemap); }

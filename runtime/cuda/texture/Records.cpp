@@ -103,6 +103,23 @@ std::optional<FormatFacts> factsOfView(int format) {
   return index < 24 ? factsOf(kFormats[index / 3], kChannels[index % 3]) : std::nullopt;
 }
 
+// Of cube maps, layers 0 to 0 are all: a cube has six.
+Result applyLayers(const ViewDescriptor &view, Source &source) {
+  const bool isCube = source.shape.flags & kArrayCubemap;
+  const size_t depth = source.shape.depth;
+  if (view.lastLayer < view.firstLayer || view.lastLayer >= depth)
+    return wrong("there are no such layers");
+  const bool isWhole =
+      view.firstLayer == 0 && (view.lastLayer + 1 == depth || (isCube && !view.lastLayer));
+  if (isWhole)
+    return kSuccess;
+  if (isCube || source.mipmapped)
+    return fail(kNotSupported, "texture: views of some layers of cube maps and mipmapped arrays");
+  source.shape.depth = source.grid.slices = view.lastLayer - view.firstLayer + 1;
+  source.grid.base += view.firstLayer * source.grid.slicePitch;
+  return kSuccess;
+}
+
 Result applyView(const ViewDescriptor &view, Source &source) {
   if (!source.shape.width)
     return kSuccess; // memory that is no array is seen as it is
@@ -127,9 +144,7 @@ Result applyView(const ViewDescriptor &view, Source &source) {
   const bool isLayered = shape.flags & (kArrayLayered | kArrayCubemap);
   if (!isLayered && (view.firstLayer || view.lastLayer))
     return wrong("there are no such layers");
-  if (isLayered && (view.firstLayer || (view.lastLayer && view.lastLayer + 1 != shape.depth)))
-    return fail(kNotSupported, "texture: views of some layers");
-  return kSuccess;
+  return isLayered ? applyLayers(view, source) : kSuccess;
 }
 
 // ---------- Records
