@@ -134,6 +134,49 @@ TEST_P(Images, LoadsAndStores) {
   EXPECT_EQ(w.at<uint32_t>(32), MemoryWave(GetParam()).at<uint32_t>(32)); // behind the row
 }
 
+// Behind a first sample, which finds out what memory may be read, whole waves are sampled at once.
+TEST_P(Images, WholeWavesBlendAsSingleLanes) {
+  const ImageFormat kFormats[] = {kFloat1,
+                                  {ChannelKind::Float, 32, 4},
+                                  {ChannelKind::Float, 16, 2},
+                                  kUnorm4,
+                                  {ChannelKind::Unorm, 16, 1},
+                                  {ChannelKind::Snorm, 8, 2},
+                                  {ChannelKind::Snorm, 16, 4}};
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = HUGE_VALF;
+  for (const ImageFormat &format : kFormats)
+    for (bool isUnnormalized : {false, true}) {
+      MemoryWave w(GetParam());
+      uint32_t state = 1;
+      auto next = [&] { return state = state * 1664525 + 1013904223; };
+      for (unsigned i = 0; i < 4 * 256 / 4; ++i) // rows of finite numbers, and some zeros
+        w.at<uint32_t>(4 * i) = format.kind == ChannelKind::Float
+                                    ? (next() & 0xbfffbfff) >> (next() >> 29 == 0 ? 8 : 0)
+                                    : next();
+      give(w, describe(w, format, 9, 4));
+      SamplerDescriptor sampler = linear(isUnnormalized ? ImageClamp::Edge : ImageClamp::Mirror);
+      if (!isUnnormalized)
+        sampler.clamp[1] = uint32_t(ImageClamp::Wrap);
+      sampler.isUnnormalized = isUnnormalized;
+      if (format.channels == 2)
+        sampler.magFilter = sampler.minFilter = uint32_t(ImageFilter::Point);
+      give(w, sampler);
+      const float special[] = {nan, inf, -inf, -3, 12, 0, -0.0f, 1};
+      for (unsigned r : {4u, 5u})
+        set(w, r, [&](unsigned lane) {
+          const float scale = isUnnormalized ? r == 4 ? 9 : 4 : 1;
+          const float at = float(next() >> 8) * 0x1p-24f * 1.5f - 0.25f;
+          return lane < 8 ? special[(lane + r) % 8] : at * scale;
+        });
+      const std::string rest = ", " + address(4, 2) + both() + " dmask:0xf dim:SQ_RSRC_IMG_2D";
+      w.run("image_sample_lz v[20:23]" + rest + "\nimage_sample_lz v[24:27]" + rest);
+      EXPECT_FALSE(w.fault().set);
+      for (unsigned lane = 0; lane < w.lanes(); ++lane)
+        for (unsigned c = 0; c < 4; ++c)
+          EXPECT_EQ(w.v(20 + c, lane), w.v(24 + c, lane)) << lane << " " << c;
+    }
+}
+
 TEST_P(Images, Formats) {
   struct Case {
     ImageFormat format;
@@ -513,7 +556,7 @@ TEST_P(Images, NothingWithoutLanes) {
   const std::string add = major() == 12 ? "image_atomic_add_uint" : "image_atomic_add";
   const std::string where = address(4, 2) + image() + " dmask:0x1 dim:SQ_RSRC_IMG_2D";
   w.run("image_load v20, " + where + unorm() + "\nimage_store v20, " + where + unorm() + "\n" +
-        add + " v20, " + where + unorm() + "\nimage_sample_lz v20, " + address(4, 2) + both() +
+        add + " v20, " + where + "\nimage_sample_lz v20, " + address(4, 2) + both() +
         " dmask:0x1 dim:SQ_RSRC_IMG_2D\nimage_gather4_lz v[20:23], " + address(4, 2) + both() +
         " dmask:0x1 dim:SQ_RSRC_IMG_2D\nimage_get_resinfo v20, v4" + image() +
         " dmask:0x1 dim:SQ_RSRC_IMG_2D\nbuffer_load_format_x v20, v4, s[8:11], " +

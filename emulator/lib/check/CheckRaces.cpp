@@ -28,6 +28,7 @@
 #include "emulator/lib/check/RaceShadow.h"
 #include "emulator/lib/machine/Target.h"
 #include "emulator/lib/machine/VectorClock.h"
+#include "emulator/lib/memory/ImageOperation.h"
 #include "emulator/lib/run/FaultReport.h"
 #include "emulator/lib/run/PollingLoads.h"
 #include "llvm/ADT/StringExtras.h"
@@ -578,6 +579,12 @@ uint32_t RaceCheck::storedValue(const Instruction &now, unsigned which, unsigned
                                 unsigned bytes, unsigned lane) const {
   if (now.step.reads || now.step.toLds || now.step.direct || now.step.kind == StepKind::Scalar)
     return now.op.pc; // the same only if it is the same instruction
+  if (now.step.image) {
+    uint32_t words[4] = {};
+    if (!encodeStored(now.wave, now.op, lane, words))
+      return now.op.pc;
+    return bytes == 4 ? words[byte / 4] : words[byte / 4] >> (8 * (byte % 4)) & 0xff;
+  }
   const uint32_t offset = uint32_t(now.op.source[2 + which]) + byte / 4 * kBlockLanes;
   const uint32_t word = now.wave.vgpr(offset, lane) >> (now.step.highHalf ? 16 : 0);
   return bytes == 4 ? word : word >> (8 * (byte % 4)) & 0xff;
@@ -639,7 +646,8 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
   forThreads(group, wave, [&](Thread &thread) {
     ++thread.clock;
     if (step.kind == StepKind::Vector)
-      for (unsigned i : {unsigned(Counter::Load), unsigned(Counter::Store)})
+      for (unsigned i :
+           {unsigned(Counter::Load), unsigned(Counter::Store), unsigned(Counter::Sample)})
         if (step.counters >> i & 1)
           thread.outstanding[i].push_back(thread.clock);
   });

@@ -12,6 +12,8 @@
 // only copied, a second trial tells, in which only computed bits differ.
 #include "emulator/lib/check/CheckUninitialised.h"
 #include "emulator/lib/check/Definedness.h"
+#include "emulator/lib/check/ImageRegisters.h"
+#include "emulator/lib/check/Results.h"
 #include "emulator/lib/decode/Disassembly.h"
 #include "emulator/lib/machine/InitialState.h"
 #include "emulator/lib/machine/WaveFunctions.h"
@@ -84,6 +86,9 @@ private:
   void store(const Now &now, const LaneAccess &access);
   void load(const Now &now, const LaneAccess &access);
   void loadScalar(const Now &now, const LaneAccess &access);
+  bool checkImage(const Now &now, const ImageRegisters &image);
+  void loadTexel(const Now &now, const ImageRegisters &image, const LaneAccess &access);
+  void storeTexel(const Now &now, const ImageRegisters &image, const LaneAccess &access);
   uint32_t unwrittenBits(const Now &now, uint64_t address, unsigned bytes);
   /// Memory that others see.
   bool isGlobal(const LaneAccess &access) const {
@@ -361,7 +366,75 @@ void UninitialisedCheck::load(const Now &now, const LaneAccess &access) {
   }
 }
 
+/// Whether the addresses, the resource and the sampler are defined.
+bool UninitialisedCheck::checkImage(const Now &now, const ImageRegisters &image) {
+  if (!now.wave.exec())
+    return true;
+  for (auto [first, count] : image.scalars)
+    if (!checkScalar(now, first, count, "as an image"))
+      return false;
+  for (uint32_t offset : image.addresses)
+    for (uint64_t rest = now.wave.exec(); rest; rest &= rest - 1) {
+      const unsigned lane = unsigned(std::countr_zero(rest));
+      if (const Undefined value = now.state.vectors.at(offset, lane); value.bits) {
+        report(now, value, lane, "as an address");
+        return false;
+      }
+    }
+  return true;
+}
+
+/// What becomes of a channel that nobody has written.
+void UninitialisedCheck::loadTexel(const Now &now, const ImageRegisters &image,
+                                   const LaneAccess &access) {
+  for (const ImageRegisters::Part &part : image.data) {
+    const bool isOther = now.op.handler == gatherImage && part.component != access.operand;
+    if (part.channel == ImageRegisters::kNoChannel || isOther ||
+        !unwrittenBits(now, access.address + part.channel * image.channelBytes, image.channelBytes))
+      continue;
+    const Undefined value = {part.place(part.mask), originAt(now, access.lane, &access)};
+    now.state.vectors.set(part.offset, access.lane,
+                          now.state.vectors.at(part.offset, access.lane) | value);
+  }
+}
+
+/// Stores and atomic operations.
+void UninitialisedCheck::storeTexel(const Now &now, const ImageRegisters &image,
+                                    const LaneAccess &access) {
+  const bool exchanges = access.reads && atomicLogicAt(now.op) == AtomicLogic::Exchange;
+  uint32_t old = 0;
+  for (unsigned byte = 0; access.reads && byte < access.bytes; byte += 4)
+    old |= unwrittenBits(now, access.address + byte, 4);
+  now.wave.group->memory->markWritten(access.address, access.bytes);
+  for (const ImageRegisters::Part &part : image.data) {
+    const Undefined value =
+        (now.state.vectors.at(part.offset, access.lane) >> part.shift) & part.mask;
+    if (value.bits && (access.reads || part.channel != ImageRegisters::kNoChannel))
+      return report(now, value, access.lane, "in a store to global memory");
+  }
+  if (!old)
+    return;
+  const Undefined value = {old, originAt(now, access.lane, &access), old};
+  if (!exchanges)
+    return report(now, value, access.lane, "in a store to global memory");
+  for (unsigned i = 0; i < image.returnedRegisters; ++i)
+    now.state.vectors.set(now.op.result + i * kBlockLanes, access.lane, value);
+}
+
 void UninitialisedCheck::access(const Now &now, const Accesses &accesses) {
+  if (now.step.image) {
+    const ImageRegisters image(now.wave, now.op);
+    if (!checkImage(now, image))
+      return;
+    if (!now.step.writes)
+      defineResults(now);
+    for (const LaneAccess &access : accesses.lanes) {
+      if (now.group.shared.fault.set)
+        return;
+      now.step.writes ? storeTexel(now, image, access) : loadTexel(now, image, access);
+    }
+    return;
+  }
   if (!checkAddresses(now))
     return;
   defineResults(now);
@@ -514,26 +587,6 @@ bool UninitialisedCheck::readsWholeDword(const Now &now, unsigned lane) const {
   });
 }
 
-Meaning meaningOf(const InstructionStep &step, const MicroOp &op) {
-  if (!step.dual)
-    return step.meaning;
-  const Shape &shape = op.detail->shape;
-  const bool adds = shape.sourceCount == 2 && !shape.carryIn;
-  return shape.result == Element::F32 ? Meaning::Floats : adds ? step.meaning : Meaning::Copies;
-}
-
-/// The undefined bits of a register if `differs` of its bits do.
-uint32_t widened(uint32_t differs, Meaning meaning, bool ofHalves) {
-  if (meaning == Meaning::Copies || differs == 0)
-    return differs;
-  const uint32_t halves[] = {ofHalves ? 0xffffu : ~0u, ofHalves ? 0xffff0000u : 0};
-  uint32_t result = 0;
-  for (const uint32_t half : halves)
-    if (const uint32_t bits = differs & half)
-      result |= meaning == Meaning::Floats ? half : half & ~((bits & -bits) - 1);
-  return result;
-}
-
 void UninitialisedCheck::tryOut(const Now &now) {
   constexpr unsigned kVariants = 8;
   const Meaning meaning = meaningOf(now.step, now.op);
@@ -683,24 +736,6 @@ void UninitialisedCheck::checkDecisions(const Now &now) {
   }
 }
 
-/// The registers of one half of a pair.
-SmallVector<RegisterRange, 4> registersOf(const MicroOp &op) {
-  SmallVector<RegisterRange, 4> ranges;
-  auto vector = [](uint64_t offset, unsigned count, bool written) {
-    return RegisterRange{uint16_t(offset / kBlockLanes - 1), uint8_t(count), true, written, 3};
-  };
-  const Shape &shape = op.detail->shape;
-  for (unsigned i = 0; i < shape.sourceCount; ++i)
-    if (op.kind[i] == OperandKind::Vector)
-      ranges.push_back(vector(op.source[i], shape.sourceRegisters[i], false));
-    else if (op.kind[i] == OperandKind::Scalar)
-      ranges.push_back({uint16_t(op.source[i]), shape.sourceRegisters[i], false, false, 3});
-  if (shape.carryIn)
-    ranges.push_back({op.maskSource, 1, false, false, 3});
-  ranges.push_back(vector(op.result, shape.resultRegisters, true));
-  return ranges;
-}
-
 void UninitialisedCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
                                 const InstructionStep &step, const Accesses &accesses) {
   if (step.kind == StepKind::Wait || step.kind == StepKind::Cache)
@@ -710,7 +745,7 @@ void UninitialisedCheck::before(RunningGroup &group, Wave &wave, const MicroOp &
   GroupState &all = *last.second;
   SmallVector<RegisterRange, 4> ofHalf;
   if (step.dual)
-    ofHalf = registersOf(op);
+    ofHalf = registersOfHalf(op);
   const Now now = {group,
                    all,
                    all.waves[wave.indexInGroup],

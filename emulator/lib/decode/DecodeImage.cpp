@@ -76,6 +76,10 @@ Diagnostic Decoder::decodeImage() {
   for (auto [operand, flag] : kFlags)
     if (immediate(operand) != 0)
       flags |= flag;
+  if (action.starts_with("ATOMIC_"))
+    flags |= kImageAtomic;
+  if (action.starts_with("STORE"))
+    flags |= kImageStore;
   if (action.starts_with("ATOMIC_") && immediate(OperandName::cpol) & 1) // GLC, TH_ATOMIC_RETURN
     flags |= kImageReturns;
   op.immediate = int32_t(flags);

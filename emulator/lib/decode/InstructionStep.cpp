@@ -36,6 +36,7 @@ private:
   void describeScalar();
   void describeLds();
   void describeVector();
+  void describeImage();
   void describeScope();
   bool isCoherent() const;
   void narrowToHalf();
@@ -49,6 +50,8 @@ private:
       return Counter::Load;
     if (counter == Counter::Scalar && major < 12)
       return Counter::Lds;
+    if (counter == Counter::Sample && major < 12)
+      return Counter::Load;
     return counter;
   }
   /// gfx12's SCOPE field.
@@ -106,9 +109,10 @@ bool Describer::describeWait() {
                            .Cases({"S_WAITCNT_VSCNT", "S_WAIT_STORECNT"}, Counter::Store)
                            .Cases({"S_WAITCNT_LGKMCNT", "S_WAIT_DSCNT"}, Counter::Lds)
                            .Case("S_WAIT_KMCNT", Counter::Scalar)
+                           .Case("S_WAIT_SAMPLECNT", Counter::Sample)
                            .Default(std::nullopt);
   if (!counter)
-    return false; // of exports, images, hazards
+    return false; // of exports, ray tracing, hazards
   limit(*counter, value & 63, 63);
   return true;
 }
@@ -301,6 +305,24 @@ void Describer::describeVector() {
   describeNarrow(action);
 }
 
+/// Queries of an image's sizes touch no memory.
+void Describer::describeImage() {
+  const StringRef action = name.drop_front(StringRef("IMAGE_").size());
+  const bool atomic = action.starts_with("ATOMIC"), store = action.starts_with("STORE"),
+             load = action.starts_with("LOAD"),
+             sample = action.starts_with("SAMPLE") || action.starts_with("GATHER4");
+  if (!atomic && !store && !load && !sample)
+    return;
+  step.kind = StepKind::Vector;
+  step.image = true;
+  step.reads = !store;
+  step.writes = store || atomic;
+  const bool returns = atomic && policy & kGlc; // TH_ATOMIC_RETURN is the same bit
+  count(sample ? Counter::Sample : load || returns ? Counter::Load : Counter::Store);
+  describeScope();
+  step.coherent = isCoherent();
+}
+
 void Describer::describeRegisters() {
   const MCInstrDesc &description = target.description(inst.getOpcode());
   auto add = [&](unsigned reg, bool written) {
@@ -391,6 +413,8 @@ InstructionStep Describer::describe() {
     describeScalar();
   else if (flags & (kFlagFlat | kFlagMubuf) && !step.endsAtFault)
     describeVector();
+  else if (name.starts_with("IMAGE_"))
+    describeImage();
   else if (flags & kFlagDs)
     describeLds();
   return step;

@@ -17,9 +17,10 @@
 namespace rubia::emulator {
 
 /// Counters of outstanding memory operations under gfx12's names. Older generations share one
-/// between kinds: stores count as loads on gfx9, scalar loads as LDS operations before gfx12.
-enum class Counter : uint8_t { Load, Store, Lds, Scalar };
-constexpr unsigned kCounters = 4;
+/// between kinds: stores count as loads on gfx9, scalar loads as LDS operations and samples of
+/// images as loads before gfx12.
+enum class Counter : uint8_t { Load, Store, Lds, Scalar, Sample };
+constexpr unsigned kCounters = 5;
 
 /// How far from the compute unit something takes effect.
 enum class Reach : uint8_t {
@@ -73,6 +74,7 @@ struct InstructionStep {
   StepKind kind = StepKind::Other;
   bool reads = false, writes = false; // memory; an atomic does both
   Space space = Space::Global;        // of StepKind::Vector
+  bool image = false;                 // of StepKind::Vector: texels, which visitTexels() finds
   bool byThread = false;              // *_ADDTID
   bool toLds = false;                 // what a vector instruction loads goes to LDS
   LdsForm lds = LdsForm::None;        // of StepKind::Lds
@@ -106,7 +108,7 @@ struct InstructionStep {
   std::optional<Reach> invalidatesL2, writesBackL2;
   /// Waits: how many operations may still be outstanding.
   static constexpr uint8_t kNoLimit = 255;
-  std::array<uint8_t, kCounters> limit = {kNoLimit, kNoLimit, kNoLimit, kNoLimit};
+  std::array<uint8_t, kCounters> limit = {kNoLimit, kNoLimit, kNoLimit, kNoLimit, kNoLimit};
   llvm::SmallVector<RegisterRange, 4> registers;
   /// The number of this instruction among those of its function that are in a memory encoding.
   std::optional<uint32_t> memoryIndex;

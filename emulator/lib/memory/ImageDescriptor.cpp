@@ -15,10 +15,11 @@ class Reader {
 public:
   explicit Reader(const uint32_t *words) : words(words) {}
   template <class T> void operator()(Bits bits, T &value) const {
-    uint64_t whole = 0;
-    for (unsigned i = 0; i < bits.count; ++i)
-      whole |= uint64_t(words[(bits.first + i) / 32] >> (bits.first + i) % 32 & 1) << i;
-    value = T(whole);
+    const unsigned word = bits.first / 32, shift = bits.first % 32;
+    uint64_t whole = words[word];
+    if (shift + bits.count > 32) // else there may be no next word
+      whole |= uint64_t(words[word + 1]) << 32;
+    value = T(whole >> shift & ((uint64_t(1) << bits.count) - 1));
   }
 
 private:

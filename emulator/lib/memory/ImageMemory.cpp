@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // IMAGE_LOAD, IMAGE_STORE, IMAGE_SAMPLE, IMAGE_GATHER4, IMAGE_GET_RESINFO and their kin of RDNA
 // (RDNA3 ISA "Vector Memory Image Instructions").
-#include "emulator/lib/memory/ImageSampling.h"
+#include "emulator/lib/memory/ImageSquares.h"
 
 namespace rubia::emulator {
 namespace {
@@ -68,13 +68,17 @@ Texel readComponents(const Wave &w, const ImageOperation &op, const ImageFormat 
   return texel;
 }
 
+Texel texelIn(const ImageResource &image, uint64_t address) {
+  uint32_t words[4];
+  loadTexelWords(image.format.bytes(), address, words);
+  return decodeTexel(image.format, words);
+}
+
 bool loadTexel(Wave &w, const MicroOp &op, const ImageResource &image, unsigned lane,
                uint64_t address, Texel &texel) {
   if (!checkTexel(w, op, lane, address, image.format.bytes(), false))
     return false;
-  uint32_t words[4];
-  loadTexelWords(image.format.bytes(), address, words);
-  texel = decodeTexel(image.format, words);
+  texel = texelIn(image, address);
   return true;
 }
 
@@ -155,31 +159,61 @@ void differences(const ImageAddress *all, unsigned lane, unsigned extents, Image
 
 /// Calls `visit` with each lane's address and levels of detail.
 template <class Visit>
-void sampleLanes(Wave &w, const ImageOperation &view, const Sampling &sampling,
+void sampleLanes(const Wave &w, const ImageOperation &view, const Sampling &sampling,
                  const Visit &visit) {
-  const bool isImplicit =
-      !view.has(kImageLevelZero) && !view.has(kImageLevel) && !view.has(kImageGradients);
+  const bool isImplicit = !view.has(kImageLevelZero) && !view.has(kImageLevel) &&
+                          !view.has(kImageGradients) && !sampling.ignoresDetail();
+  if (!isImplicit) {
+    forActiveLanes(w, [&](unsigned lane) {
+      const ImageAddress address = ImageAddress::read(w, view, lane);
+      const double detail = view.has(kImageLevelZero) || sampling.ignoresDetail() ? 0
+                            : view.has(kImageLevel) ? double(address.level)
+                                                    : sampling.detailOf(address);
+      return visit(lane, address, sampling.levels(address, detail));
+    });
+    return;
+  }
   ImageAddress addresses[2 * kBlockLanes];
   for (unsigned lane = 0; lane < w.lanes(); ++lane)
-    if (isImplicit || w.exec() >> lane & 1)
-      addresses[lane] = ImageAddress::read(w, view, lane);
+    addresses[lane] = ImageAddress::read(w, view, lane);
   forActiveLanes(w, [&](unsigned lane) {
     ImageAddress address = addresses[lane];
-    if (isImplicit)
-      differences(addresses, lane, view.extents(), address);
-    const double detail = view.has(kImageLevelZero) ? 0
-                          : view.has(kImageLevel)   ? double(address.level)
-                                                    : sampling.detailOf(address);
-    return visit(lane, address, sampling.levels(address, detail));
+    differences(addresses, lane, view.extents(), address);
+    return visit(lane, address, sampling.levels(address, sampling.detailOf(address)));
   });
+}
+
+/// Of all taps, whether they lie where the last accesses were.
+bool areInWindow(const Wave &w, const ImageResource &image, const ImageTaps &taps) {
+  uint64_t low = ~uint64_t(0), high = 0;
+  for (unsigned i = 0; i < taps.count; ++i)
+    if (const uint64_t address = taps.at[i].address) {
+      low = std::min(low, address);
+      high = std::max(high, address);
+    }
+  return high && inWindow(w, w.group->generation->load(std::memory_order_relaxed), low, high,
+                          image.format.bytes());
+}
+
+/// The sampler of IMAGE_SAMPLE or IMAGE_GATHER4, which blends nothing.
+ImageSampler samplerOf(const Wave &w, const MicroOp &op, const ImageResource &image) {
+  ImageSampler sampler = ImageSampler::read(w, ImageOperation{op}, image);
+  if (op.handler == gatherImage && sampler.problem == ImageProblem::IntegerFilter)
+    sampler.problem = ImageProblem::None;
+  return sampler;
 }
 
 bool blend(Wave &w, const MicroOp &op, const ImageResource &image, const Sampling &sampling,
            unsigned lane, const ImageTaps &taps, Texel &result) {
   double sums[4] = {};
+  const bool isChecked = areInWindow(w, image, taps);
   for (unsigned i = 0; i < taps.count; ++i) {
-    Texel texel = sampling.border();
-    if (taps.at[i].address && !loadTexel(w, op, image, lane, taps.at[i].address, texel))
+    Texel texel;
+    if (const uint64_t address = taps.at[i].address; !address)
+      texel = sampling.border();
+    else if (isChecked)
+      texel = texelIn(image, address);
+    else if (!loadTexel(w, op, image, lane, address, texel))
       return false;
     result = texel;
     for (unsigned c = 0; c < 4; ++c)
@@ -201,8 +235,10 @@ void sampleImage(Wave &w, const MicroOp &op) {
   const ImageResource image = ImageResource::read(w, view);
   if (!checkImage(w, op, image.problem))
     return;
-  const ImageSampler sampler = ImageSampler::read(w, view, image);
+  const ImageSampler sampler = samplerOf(w, op, image);
   if (!checkImage(w, op, sampler.problem))
+    return;
+  if (sampleSquares(w, op, image, sampler))
     return;
   const Sampling sampling(image, sampler, view);
   sampleLanes(w, view, sampling,
@@ -216,6 +252,8 @@ void sampleImage(Wave &w, const MicroOp &op) {
               });
 }
 
+static constexpr unsigned kGatherOrder[4] = {2, 3, 1, 0}; // from the lower left one round
+
 void gatherImage(Wave &w, const MicroOp &op) {
   if (!w.exec()) // whatever the descriptors are
     return;
@@ -224,27 +262,73 @@ void gatherImage(Wave &w, const MicroOp &op) {
   const ImageResource image = ImageResource::read(w, view);
   if (!checkImage(w, op, image.problem))
     return;
-  ImageSampler sampler = ImageSampler::read(w, view, image);
-  if (sampler.problem == ImageProblem::IntegerFilter) // nothing is blended
-    sampler.problem = ImageProblem::None;
+  const ImageSampler sampler = samplerOf(w, op, image);
   if (!checkImage(w, op, sampler.problem))
     return;
   const Sampling sampling(image, sampler, view);
   const auto component = unsigned(std::countr_zero(view.mask()));
   sampleLanes(w, view, sampling,
               [&](unsigned lane, const ImageAddress &address, const ImageLevels &levels) {
-                constexpr unsigned kOrder[4] = {2, 3, 1, 0}; // from the lower left one round
                 uint64_t square[4];
                 sampling.square(address, levels.first, square);
                 Texel result;
                 for (unsigned i = 0; i < 4; ++i) {
                   Texel texel = sampling.border();
-                  const uint64_t place = square[kOrder[i]];
+                  const uint64_t place = square[kGatherOrder[i]];
                   if (place && !loadTexel(w, op, image, lane, place, texel))
                     return false;
                   result.at[i] = selectComponents(image.format, image.select, texel).at[component];
                 }
                 writeComponents(w, view, image.format, lane, 15, result);
+                return true;
+              });
+}
+
+bool encodeStored(const Wave &w, const MicroOp &op, unsigned lane, uint32_t (&words)[4]) {
+  const ImageOperation view{op};
+  const ImageResource image = ImageResource::read(w, view);
+  if (image.problem != ImageProblem::None)
+    return false;
+  encodeTexel(image.format, readComponents(w, view, image.format, lane), words);
+  return true;
+}
+
+void visitTexels(const Wave &w, const MicroOp &op,
+                 llvm::function_ref<void(const TouchedTexel &)> visit) {
+  const ImageOperation view{op};
+  const bool isSampled = op.handler == sampleImage || op.handler == gatherImage;
+  if (!w.exec() || op.handler == queryImage)
+    return;
+  const ImageResource image = ImageResource::read(w, view);
+  if (image.problem != ImageProblem::None)
+    return;
+  auto visitOne = [&](unsigned lane, uint64_t address, unsigned component = 0) {
+    if (address)
+      visit({lane, address, image.format.bytes(), component});
+  };
+  if (!isSampled) {
+    forActiveLanes(w, [&](unsigned lane) {
+      visitOne(lane, texelAt(image, view, ImageAddress::read(w, view, lane)));
+      return true;
+    });
+    return;
+  }
+  const ImageSampler sampler = samplerOf(w, op, image);
+  if (sampler.problem != ImageProblem::None)
+    return;
+  const Sampling sampling(image, sampler, view);
+  sampleLanes(w, view, sampling,
+              [&](unsigned lane, const ImageAddress &address, const ImageLevels &levels) {
+                if (op.handler == gatherImage) {
+                  uint64_t square[4];
+                  sampling.square(address, levels.first, square);
+                  for (unsigned i = 0; i < 4; ++i)
+                    visitOne(lane, square[kGatherOrder[i]], i);
+                  return true;
+                }
+                const ImageTaps taps = sampling.taps(address, levels);
+                for (unsigned i = 0; i < taps.count; ++i)
+                  visitOne(lane, taps.at[i].address);
                 return true;
               });
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "emulator/lib/machine/Addressing.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace rubia::emulator {
 
@@ -35,6 +36,8 @@ enum ImageFlag : uint32_t {
   kImageUnnormalized = 1 << 9,
   kImageReturns = 1 << 10, // an atomic
   kImageHasSampler = 1 << 11,
+  kImageAtomic = 1 << 12,
+  kImageStore = 1 << 13,
 };
 
 /// Reads and writes the fields of a MicroOp.
@@ -58,10 +61,13 @@ struct ImageOperation {
   ImageDimensions dimensions() const { return ImageDimensions(op.source[2] >> 4 & 7); }
   unsigned resource() const { return op.source[3] & 0xffff; }
   unsigned sampler() const { return unsigned(op.source[3] >> 16); }
+  /// The offset of a register of addresses in a block.
+  uint32_t addressOffset(unsigned i) const {
+    return vectorOffset(
+        unsigned(op.source[i / kPerSource] >> i % kPerSource * kVgprBits & ((1 << kVgprBits) - 1)));
+  }
   uint32_t address(const Wave &w, unsigned i, unsigned lane) const {
-    const auto vgpr =
-        unsigned(op.source[i / kPerSource] >> i % kPerSource * kVgprBits & ((1 << kVgprBits) - 1));
-    return w.vgpr(vectorOffset(vgpr), lane);
+    return w.vgpr(addressOffset(i), lane);
   }
 
   /// Coordinates without layers and faces.
@@ -111,6 +117,20 @@ extern const MemoryTable kImageMemory, kImageAtomics;
 /// What all IMAGE_SAMPLE_* and IMAGE_GATHER4_* are, whose names say what addresses hold.
 void sampleImage(Wave &w, const MicroOp &op);
 void gatherImage(Wave &w, const MicroOp &op);
+
+/// A texel in memory that a lane touches.
+struct TouchedTexel {
+  unsigned lane;
+  uint64_t address;
+  unsigned bytes;
+  unsigned component; // of IMAGE_GATHER4's result; else 0
+};
+/// Calls `visit` with the texels that an instruction touches, in the order of lanes; with none
+/// where its resource or its sampler is refused.
+void visitTexels(const Wave &w, const MicroOp &op,
+                 llvm::function_ref<void(const TouchedTexel &)> visit);
+/// The bits that a lane's IMAGE_STORE writes; false where its resource is refused.
+bool encodeStored(const Wave &w, const MicroOp &op, unsigned lane, uint32_t (&words)[4]);
 /// BUFFER_LOAD_FORMAT_* and its kin.
 extern const MemoryTable kBufferFormats;
 

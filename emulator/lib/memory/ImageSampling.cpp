@@ -13,12 +13,6 @@ int64_t modulo(int64_t value, int64_t count) {
   return rest < 0 ? rest + count : rest;
 }
 
-/// A number in units of 1/256, to the nearest.
-int64_t fixed(double value) {
-  constexpr double kMost = 0x1p40; // beyond it all are outside alike
-  return int64_t(std::floor(std::clamp(value, -kMost, kMost) * kOne + 0.5));
-}
-
 /// How a face lies in space (RDNA3 ISA, V_CUBEID_F32, V_CUBESC_F32, V_CUBETC_F32): the axes of its
 /// two coordinates and of its distance, with their signs.
 struct Face {
@@ -80,21 +74,15 @@ Sampling::Axis Sampling::axisOf(const ImageAddress &address, unsigned i, unsigne
     at -= 1;
   const double texels = sampler.isUnnormalized ? at : at * float(image.extent(i, level));
   if (isLinear) {
-    const int64_t place = fixed(texels - 0.5);
+    const int64_t place = inFractions(texels - 0.5);
     return {(place >> kFractionBits) + address.offset[i], unsigned(place & 255)};
   }
-  const int64_t texel = sampler.fields.truncates
-                            ? int64_t(std::floor(std::clamp(texels, -0x1p40, 0x1p40)))
-                            : fixed(texels) >> kFractionBits;
-  return {texel + address.offset[i], 0};
+  return {pointOf(texels, sampler.fields.truncates) + address.offset[i], 0};
 }
 
-/// Brings an index inside. False: it is the border.
-bool Sampling::wrap(int64_t &index, unsigned i, unsigned level) const {
-  const int64_t count = image.extent(i, level);
+bool clampIndex(ImageClamp clamp, int64_t &index, int64_t count) {
   auto mirrorOnce = [&] { index = index < 0 ? -1 - index : index; };
-  const bool isFace = op.dimensions() == ImageDimensions::Cube; // has no address modes
-  switch (isFace ? ImageClamp::Edge : ImageClamp(sampler.fields.clamp[i])) {
+  switch (clamp) {
   case ImageClamp::Wrap:
     index = modulo(index, count);
     return true;
@@ -118,6 +106,12 @@ bool Sampling::wrap(int64_t &index, unsigned i, unsigned level) const {
   }
   index = std::clamp<int64_t>(index, 0, count - 1);
   return true;
+}
+
+bool Sampling::wrap(int64_t &index, unsigned i, unsigned level) const {
+  const bool isFace = op.dimensions() == ImageDimensions::Cube; // has no address modes
+  return clampIndex(isFace ? ImageClamp::Edge : ImageClamp(sampler.fields.clamp[i]), index,
+                    image.extent(i, level));
 }
 
 /// 0: the border.
@@ -221,6 +215,8 @@ double Sampling::detailOf(const ImageAddress &address) const {
 }
 
 ImageLevels Sampling::levels(const ImageAddress &address, double detail) const {
+  if (ignoresDetail())
+    return {};
   if (!op.has(kImageLevelZero))
     detail += double(address.bias) + double(sampler.lodBias);
   double least = std::max(sampler.minLod, image.minLod - float(image.baseLevel));

@@ -4,16 +4,19 @@
 #pragma once
 
 #include "emulator/lib/memory/ImageResource.h"
+#include <algorithm>
+#include <cmath>
 
 namespace rubia::emulator {
 
 /// A texel with its share of a blend.
 struct ImageTap {
-  uint64_t address = 0; // 0: the border
-  double weight = 0;
+  uint64_t address; // 0: the border
+  double weight;
 };
 struct ImageTaps {
-  ImageTap at[32]; // two levels of eight, of which those in corners of cubes are three
+  ImageTap at[32]; // two levels of eight, of which those in corners of cubes are three; the first
+                   // `count` are there
   unsigned count = 0;
   void add(uint64_t address, double weight) {
     if (weight != 0)
@@ -28,11 +31,32 @@ struct ImageLevels {
   bool isMagnified = true;
 };
 
+/// A number in units of 1/256, to the nearest.
+inline int64_t inFractions(double value) {
+  constexpr double kMost = 0x1p40; // beyond it all are outside alike
+  const double scaled = (value < -kMost ? -kMost : value > kMost ? kMost : value) * 256 + 0.5;
+  const auto cut = int64_t(scaled);
+  return cut - (double(cut) > scaled);
+}
+
+/// The texel of a point filter, which may be outside.
+inline int64_t pointOf(double texels, bool truncates) {
+  constexpr double kMost = 0x1p40;
+  return truncates ? int64_t(std::floor(std::clamp(texels, -kMost, kMost)))
+                   : inFractions(texels) >> 8;
+}
+/// Brings an index inside. False: it is the border.
+bool clampIndex(ImageClamp clamp, int64_t &index, int64_t count);
+
 class Sampling {
 public:
   Sampling(const ImageResource &image, const ImageSampler &sampler, const ImageOperation &op)
       : image(image), sampler(sampler), op(op) {}
 
+  /// Whether all details give the same: there is one level, and one filter.
+  bool ignoresDetail() const {
+    return image.levels() == 1 && sampler.fields.magFilter == sampler.fields.minFilter;
+  }
   /// `detail`: the level of detail before bias and bounds.
   ImageLevels levels(const ImageAddress &address, double detail) const;
   /// The level of detail that gradients ask for.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/order/PendingOperation.h"
 #include "emulator/lib/machine/Workgroup.h"
+#include "emulator/lib/memory/ImageOperation.h"
 #include "emulator/lib/run/Accesses.h"
 
 using namespace llvm;
@@ -35,14 +36,8 @@ static void saveRegisters(PendingOperation &pending) {
       }
 }
 
-/// Adds lane `lane`'s bytes to the part of the line where they begin.
-static void addLane(PendingOperation &pending, DenseMap<uint64_t, unsigned> &partOf, unsigned block,
-                    unsigned lane, uint64_t address, uint64_t bytes) {
-  auto [found, fresh] = partOf.try_emplace(lineOf(address), unsigned(pending.parts.size()));
-  if (fresh)
-    pending.parts.emplace_back();
-  PendingPart &part = pending.parts[found->second];
-  part.lanes[block] |= 1u << lane;
+/// Adds bytes to the lines of a part.
+static void addBytes(PendingPart &part, uint64_t address, uint64_t bytes) {
   for (uint64_t at = address; at < address + bytes; ++at) {
     auto *line =
         llvm::find_if(part.lines, [&](const LinePart &one) { return one.line == lineOf(at); });
@@ -51,6 +46,48 @@ static void addLane(PendingOperation &pending, DenseMap<uint64_t, unsigned> &par
       line = std::prev(part.lines.end());
     }
     line->mask |= uint64_t(1) << at % kLineBytes;
+  }
+}
+
+/// Adds lane `lane`'s bytes to the part of the line where they begin, which is the result.
+static PendingPart &addLane(PendingOperation &pending, DenseMap<uint64_t, unsigned> &partOf,
+                            unsigned block, unsigned lane, uint64_t address, uint64_t bytes) {
+  auto [found, fresh] = partOf.try_emplace(lineOf(address), unsigned(pending.parts.size()));
+  if (fresh)
+    pending.parts.emplace_back();
+  PendingPart &part = pending.parts[found->second];
+  part.lanes[block] |= 1u << lane;
+  addBytes(part, address, bytes);
+  return part;
+}
+
+/// A lane of an image instruction touches several texels, all at the same time. Lanes that touch
+/// none, or one that may not be accessed, which the handler reports, are in the first part.
+static void locateImage(PendingOperation &pending) {
+  Wave &w = *pending.wave;
+  struct Texels {
+    SmallVector<uint64_t, 8> addresses;
+    bool isRefused = false;
+  };
+  SmallVector<Texels, 0> lanes(w.lanes());
+  unsigned texelBytes = 0;
+  visitTexels(w, *pending.op, [&](const TouchedTexel &texel) {
+    lanes[texel.lane].addresses.push_back(texel.address);
+    lanes[texel.lane].isRefused |= !findWindow(w, texel.address, texel.bytes);
+    texelBytes = texel.bytes;
+  });
+  DenseMap<uint64_t, unsigned> partOf;
+  for (uint64_t rest = w.exec(); rest; rest &= rest - 1) {
+    const unsigned lane = unsigned(std::countr_zero(rest)), block = lane / kBlockLanes;
+    ArrayRef<uint64_t> addresses = lanes[lane].addresses;
+    if (addresses.empty() || lanes[lane].isRefused) {
+      pending.parts.front().lanes[block] |= 1u << lane % kBlockLanes;
+      continue;
+    }
+    PendingPart &part =
+        addLane(pending, partOf, block, lane % kBlockLanes, addresses.front(), texelBytes);
+    for (uint64_t address : addresses.drop_front())
+      addBytes(part, address, texelBytes);
   }
 }
 
@@ -106,6 +143,10 @@ static bool locate(PendingOperation &pending) {
     rest.lanes[1] = wave.blocks == 2 ? wave.scalars[kExec + 1] : 0;
     return true;
   case StepKind::Vector:
+    if (pending.step->image) {
+      locateImage(pending);
+      return true;
+    }
     for (unsigned block = 0; block < wave.blocks; ++block)
       if (!locateVector(pending, block))
         return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/run/Accesses.h"
 #include "emulator/lib/memory/BufferResource.h"
+#include "emulator/lib/memory/ImageOperation.h"
 
 using namespace llvm;
 
@@ -169,6 +170,13 @@ void locate(const Wave &wave, const MicroOp &op, const InstructionStep &step, Ac
     if (!step.direct)
       accesses.lanes.push_back({locateScalar(wave, op, step), step.bytes, firstActive(wave),
                                 Space::Global, step.reads, step.writes});
+    return;
+  }
+  if (step.image) {
+    visitTexels(wave, op, [&](const TouchedTexel &texel) {
+      accesses.lanes.push_back({texel.address, uint16_t(texel.bytes), uint8_t(texel.lane),
+                                Space::Global, step.reads, step.writes, uint8_t(texel.component)});
+    });
     return;
   }
   for (unsigned block = 0; block < wave.blocks; ++block) {

@@ -14,7 +14,7 @@ struct LaneAccess {
   uint8_t lane = 0;            // of the first active thread for scalar accesses
   Space space = Space::Global; // Global, Local or Scratch
   bool reads = false, writes = false;
-  uint8_t operand = 0; // DS_WRITE2 and its kin: 1 for the second address
+  uint8_t operand = 0; // DS_WRITE2 and its kin: 1 for the second address; TouchedTexel::component
 };
 
 struct Accesses {
