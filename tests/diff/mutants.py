@@ -12,13 +12,17 @@ is the first to use what the mistake changes. The worker finds these in the IR. 
 
 With a rubia whose interpreter has the mistakes, and no worker, the interpreter must be named, and the statement.
 
-Usage: mutants.py RUBIA MUTATING-WORKER|WRONG-RUBIA CAPSULES-FOLDER COUNT [SEED]
+With `reduce` the launches in which lowering is wrong are made small, and the lines of PTX that are left are counted: of 10, 8 must have
+fewer than 100. Launches that `--reduce` refuses, such as those with textures, do not count.
+
+Usage: mutants.py RUBIA MUTATING-WORKER|WRONG-RUBIA CAPSULES-FOLDER COUNT [SEED [reduce]]
 """
 import json
 import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +31,7 @@ import time
 RUBIA, WRONG, CAPSULES, COUNT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), int(sys.argv[4])
 IN_INTERPRETER = "wrong-reference" in WRONG
 SEED = int(sys.argv[5]) if len(sys.argv) > 5 else 1
+REDUCES = sys.argv[6:] == ["reduce"]
 ARCH = "reference" if IN_INTERPRETER else "gfx1100"
 PARTY = "reference" if IN_INTERPRETER else "target"
 OPERATIONS = [("add.", "sub."), ("sub.", "add."), ("mul.lo", "mul.hi"), ("and.", "or."), ("xor.", "and."), ("shl.", "shr."), ("min.", "max."),
@@ -73,10 +78,10 @@ def diff(capsule, report, ptx, *options, program=RUBIA, **variables):
     return json.loads(report.read_text())
 
 
-def first_wrong(document):
+def first_wrong(document, verdicts=("different", "race", "unwritten value", "failed")):
     """The number of the first launch that is found to be wrong; None: none is."""
     return next((launch["ordinal"] for target in document["targets"] for launch in target["launches"]
-                 if launch["verdict"] in ("different", "race", "unwritten value", "failed")), None)
+                 if launch["verdict"] in verdicts), None)
 
 
 def effects(document):
@@ -113,7 +118,7 @@ def plant(source, chance, folder):
     variables that give it to the worker. None: the one that was drawn does not matter."""
     log = folder / "mutant.log"
     log.unlink(missing_ok=True)
-    where = "ptx" if IN_INTERPRETER else chance.choice(["ptx", "once", "all"])
+    where = "ptx" if IN_INTERPRETER else "all" if REDUCES else chance.choice(["ptx", "once", "all"])  # "all": lines change
     if where == "ptx":
         mutant = mutate(source.ptx.read_text(), chance)
         if not mutant:
@@ -150,6 +155,38 @@ def judge(document):
     return launch.get("wrong") == PARTY, launch.get("instruction", {}).get("line")
 
 
+def reduced_lines(source, ordinal, variables, folder):
+    """Lines of PTX before and behind; None: it cannot be reduced."""
+    small = folder / "small"
+    shutil.rmtree(small, ignore_errors=True)
+    document = diff(source.capsule, folder / "mutant.json", source.ptx, "--arch", ARCH, "--no-locate", "--launch", str(ordinal), "--reduce",
+                    str(small), **variables)
+    if not (small / "run.sh").exists():
+        print("   ", "\n    ".join(document["targets"][0]["launches"][0].get("explanation", ["it is not different"])), flush=True)
+        return None
+    return source.ptx.read_text().count("\n"), (small / "kernel.ptx").read_text().count("\n")
+
+
+def reduce_some(sources, chance, folder):
+    reduced = []
+    while len(reduced) < COUNT:
+        source = chance.choice(sources)
+        mistake = plant(source, chance, folder)
+        if not mistake:
+            continue
+        what, _, _, variables = mistake
+        ordinal = first_wrong(diff(source.capsule, folder / "mutant.json", source.ptx, "--arch", ARCH, "--no-locate", **variables), ["different"])
+        if ordinal is None:  # it fails
+            continue
+        begin = time.time()
+        lines = reduced_lines(source, ordinal, variables, folder)
+        print(f"{source.capsule.name}: {what}: {lines or 'not reduced'}, {time.time() - begin:.0f} s", flush=True)
+        if lines:
+            reduced.append(lines[1])
+    print(f"{len(reduced)} reduced, {sum(count < 100 for count in reduced)} to less than 100 lines: {sorted(reduced)}")
+    assert sum(count < 100 for count in reduced) >= 0.8 * len(reduced)
+
+
 def main():
     chance = random.Random(SEED)
     planted = found = blamed = named = read = 0
@@ -157,6 +194,8 @@ def main():
         folder = pathlib.Path(name)
         sources = [source for source in (Source(capsule, folder) for capsule in sorted(CAPSULES.glob("*.capsule"))) if source.ptx]
         assert sources
+        if REDUCES:
+            return reduce_some(sources, chance, folder)
         drawn = 0
         while planted < COUNT:
             drawn += 1
@@ -182,7 +221,7 @@ def main():
             found += ordinal is not None
             named += is_named
             read += is_read
-            print(f"{'ok' if is_named else 'WRONG PLACE' if ordinal is not None else 'NOT FOUND'}: {source.capsule.name}: {what} "
+            print(f"{'ok, first use' if is_read else 'ok' if is_named else 'WRONG PLACE' if ordinal is not None else 'NOT FOUND'}: {source.capsule.name}: {what} "
                   f"{sorted(lines)[:8]}{f', first used in {sorted(readers)[:8]}' if readers else ''}: "
                   f"{document['verdict']}, {time.time() - begin:.0f} s", flush=True)
             if not is_named:
