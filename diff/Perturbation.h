@@ -32,10 +32,14 @@ struct PerturbedPtx {
       false; // some depend on the order of threads: atomics, loads of what others write
 };
 
-/// Where textures are read between texels (`isFiltered`) their results move as well, by what a
-/// table says of each texture.
+/// Who moves results of textures between texels: the text, by what a table says of each texture, or
+/// the interpreter, which moves those of wgmma as well.
+enum class FilterMover : uint8_t { Text, Interpreter };
+
+/// `isFiltered`: textures are read between texels.
 llvm::Expected<PerturbedPtx> perturb(llvm::StringRef ptx, llvm::StringRef kernel,
-                                     bool isFiltered = false);
+                                     bool isFiltered = false,
+                                     FilterMover mover = FilterMover::Text);
 
 /// The variable of that table (diff/lib/TextureSites.h). Entries: the handle of a texture, or
 /// nameKey() of one that has a name in the module; the handle of one with the magnitudes of its

@@ -32,6 +32,14 @@ struct PlacedVariable {
   MemoryRange memory;
 };
 
+/// Results of wgmma, and of textures between texels, may be others on other processors. They move
+/// by (scale * h + bias) of how far apart these may be (docs/diff.md, "Perturbed runs"); h, from -1
+/// to 1, follows from the seed and the bits of the result. All zeros: nothing moves.
+struct Movement {
+  uint32_t seed = 0;
+  float scale = 0, bias = 0;
+};
+
 struct Launch {
   std::string kernel;
   std::array<uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
@@ -40,6 +48,7 @@ struct Launch {
   llvm::ArrayRef<uint8_t> parameters;
   bool cooperative = false;      // all CTAs run at the same time
   uint64_t instructionLimit = 0; // of a warp's instructions in the whole launch; 0: none
+  Movement movement = {};
   /// Gets what the kernel prints.
   llvm::function_ref<void(llvm::StringRef)> print = nullptr;
 };

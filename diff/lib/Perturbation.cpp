@@ -259,9 +259,16 @@ bool readsOwn(const ptx::Instruction &instruction) {
 
 } // namespace
 
+static bool isMovedByInterpreter(const ptx::Spelling &spelling) {
+  const bool isFilter = mayFilter(spelling) && spelling.type(0) == Type::F32,
+             isProduct = spelling.op == Op::Wgmma || spelling.op == Op::WgmmaSp;
+  return isFilter || isProduct;
+}
+
 uint64_t nameKey(StringRef texture) { return xxh3_64bits(texture); }
 
-Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel, bool isFiltered) {
+Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel, bool isFiltered,
+                               FilterMover mover) {
   if (text.contains(kNoiseVariable))
     return createStringError("the PTX of kernel '" + kernel + "' is perturbed already");
   Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
@@ -269,7 +276,7 @@ Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel, bool isFiltered
     return editor.takeError();
   editor->declare(
       formatv(".visible .global .align 4 .b8 {0}[{1}];", kNoiseVariable, sizeof(Noise)).str());
-  if (isFiltered)
+  if (isFiltered && mover == FilterMover::Text)
     editor->declare(
         formatv(".visible .global .align 8 .b8 {0}[{1}];", kFiltersVariable, kTableBytes).str());
   PerturbedPtx out;
@@ -280,6 +287,10 @@ Expected<PerturbedPtx> perturb(StringRef text, StringRef kernel, bool isFiltered
       if (!inexact && !isMemoryInexact(*instruction.spelling) && !readsOwn(instruction))
         continue;
       out.isOfOrder |= isOfOrder(*instruction.spelling);
+      if (mover == FilterMover::Interpreter && isMovedByInterpreter(*instruction.spelling)) {
+        ++out.sites;
+        continue;
+      }
       const Bound *bound = inexact ? boundOf(instruction) : nullptr;
       if (bound) {
         const SiteWriter site(*function, instruction, *bound, editor->statement(instruction));

@@ -164,6 +164,22 @@ TEST(Perturbation, NamesWhatDoesNotMove) {
             "line 7: " + product);
 }
 
+// What the interpreter moves itself needs no other text, wgmma among it.
+TEST(Perturbation, LeavesFiltersAndWarpgroupsToTheInterpreter) {
+  const std::string filter = kernelOf("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, {%f1, %f2}];");
+  for (const FilterMover mover : {FilterMover::Text, FilterMover::Interpreter}) {
+    const PerturbedPtx out = cantFail(perturb(filter, "k", true, mover));
+    EXPECT_EQ(out.sites, 1u);
+    EXPECT_EQ(StringRef(out.text).contains("%rubia_"), mover == FilterMover::Text);
+  }
+  std::string product = kernelOf("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+                                 "{%f1,%f2,%f3,%f4}, %d1, %d1, 1, 1, 1, 0, 0;");
+  const size_t target = product.find("sm_");
+  product.replace(target, product.find('\n', target) - target, "sm_90a");
+  EXPECT_NE(cantFail(perturb(product, "k")).still, "");
+  EXPECT_EQ(cantFail(perturb(product, "k", false, FilterMover::Interpreter)).still, "");
+}
+
 TEST(Perturbation, FirstRunsMoveAllResultsOneWay) {
   EXPECT_EQ(Noise::ofRun(0).bias, 1);
   EXPECT_EQ(Noise::ofRun(1).bias, -1);

@@ -24,6 +24,7 @@ struct Shape {
   uint64_t instructionLimit = 1'000'000;
   bool cooperative = false;
   const char *head = kHead;
+  reference::Movement movement = {};
 };
 
 // Runs the only kernel, `k`(.u64 out); `declarations` stand before it.
@@ -52,6 +53,7 @@ Outcome run(const std::string &body, Shape shape = {}, const std::string &declar
   launch.parameters = ArrayRef(reinterpret_cast<const uint8_t *>(&address), sizeof(address));
   launch.instructionLimit = shape.instructionLimit;
   launch.cooperative = shape.cooperative;
+  launch.movement = shape.movement;
   auto print = [&](StringRef text) { result.printed += text; };
   launch.print = print;
   auto statistics = (*interpreter)->launch(launch);
@@ -138,12 +140,12 @@ TEST(Interpreter, LanesOfAWarpMayWaitForEachOther) {
   EXPECT_EQ(result.out[1], 1u);
 }
 
-// Behind the wait of a warpgroup the first warp overwrites B, which all four have read.
-TEST(Interpreter, WarpsOfAWarpgroupMeetAtItsWait) {
+// Ones everywhere in B, A of ones in registers: each element of D is 16.
+Outcome runWarpgroup(reference::Movement movement) {
   Shape shape{1, 128, 128};
   shape.head = ".version 8.5\n.target sm_90a\n.address_size 64\n";
-  // Ones everywhere in B, A of ones in registers: each element of D is 16.
-  const Outcome outcome = run(R"(
+  shape.movement = movement;
+  return run(R"(
     .shared .align 128 .b8 tile[512];
     mov.u64 d2, tile; mad.wide.u32 d3, r0, 4, d2; mov.b32 r1, 0x3c003c00; st.shared.b32 [d3], r1;
     shr.u64 d4, d2, 4; add.s64 d4, d4, 0x800080000;
@@ -157,10 +159,58 @@ TEST(Interpreter, WarpsOfAWarpgroupMeetAtItsWait) {
     st.shared.b32 [d3+384], r2;
   done:
     st.global.f32 [d1], f0;)",
-                              shape);
+             shape);
+}
+
+// Behind the wait of a warpgroup the first warp overwrites B, which all four have read.
+TEST(Interpreter, WarpsOfAWarpgroupMeetAtItsWait) {
+  const Outcome outcome = runWarpgroup({});
   ASSERT_EQ(outcome.error, "");
   for (uint32_t bits : ArrayRef(outcome.out).take_front(128))
     EXPECT_EQ(bits, 0x41800000u); // 16
+}
+
+// By 2^-18 of 16.
+TEST(Interpreter, MovesProductsOfWarpgroups) {
+  EXPECT_EQ(runWarpgroup({0, 0, 1}).out[5], 0x41800020u);
+  EXPECT_EQ(runWarpgroup({0, 0, -1}).out[5], 0x417fffc0u);
+  const uint32_t each = runWarpgroup({7, 1, 0}).out[5];
+  EXPECT_GE(each, 0x417fffc0u);
+  EXPECT_LE(each, 0x41800020u);
+}
+
+// By the last place of the weighted texels, in memory with a pitch: (1 - 3) / 2.
+TEST(Interpreter, MovesWhatFiltersGive) {
+  ptx::ParseResult parsed = ptx::parse(
+      "test.ptx", std::string(kHead) +
+                      ".visible .entry k(.param .u64 h, .param .u64 out) { .reg .f32 f<4>;"
+                      ".reg .b64 d<2>; ld.param.u64 d0, [h]; ld.param.u64 d1, [out];"
+                      "mov.f32 f1, 0f3f800000; mov.f32 f2, 0f3f000000;"
+                      "tex.2d.v4.f32.f32 {f0, _, _, _}, [d0, {f1, f2}]; st.global.f32 [d1], f0;"
+                      "ret; }");
+  ASSERT_FALSE(parsed.hasErrors()) << parsed.diagnostics.front().message;
+  auto interpreter = cantFail(reference::Interpreter::create(parsed.module));
+  float texels[16] = {1, -3};
+  reference::TextureObject texture;
+  texture.handle = 7;
+  texture.texels.bytes = {reinterpret_cast<uint8_t *>(texels), sizeof(texels)};
+  texture.texels.width = 2;
+  texture.texels.height = 1;
+  texture.texels.pitch = sizeof(texels);
+  texture.texels.format = 0x20;
+  texture.sampler.isLinear = true;
+  cantFail(interpreter->addTexture(texture));
+  uint32_t out = 0;
+  uint64_t parameters[2] = {7, reinterpret_cast<uint64_t>(&out)};
+  interpreter->addMemory({parameters[1], {reinterpret_cast<uint8_t *>(&out), sizeof(out)}});
+  reference::Launch launch;
+  launch.kernel = "k";
+  launch.parameters = {reinterpret_cast<const uint8_t *>(parameters), sizeof(parameters)};
+  for (const auto &[bias, bits] : {std::pair(0.f, 0xbf800000u), std::pair(1.f, 0xbf7ffffcu)}) {
+    launch.movement.bias = bias;
+    cantFail(interpreter->launch(launch));
+    EXPECT_EQ(out, bits);
+  }
 }
 
 // The first CTA waits for the last.

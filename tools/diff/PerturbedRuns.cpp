@@ -25,12 +25,13 @@ static Expected<std::string> replayedPtx(const Capsule &capsule, const Launch &l
   return image ? Expected<std::string>(std::move(image->ptx)) : image.takeError();
 }
 
-static Expected<capsule::PerturbedPtx> perturbed(const Capsule &capsule, const Launch &launch,
-                                                 const ReplayWork &work) {
+static Expected<capsule::PerturbedPtx>
+perturbed(const Capsule &capsule, const Launch &launch, const ReplayWork &work,
+          capsule::FilterMover mover = capsule::FilterMover::Text) {
   Expected<std::string> ptx = replayedPtx(capsule, launch, work);
   if (!ptx)
     return ptx.takeError();
-  return capsule::perturb(*ptx, launch.kernel, launch.isFiltered());
+  return capsule::perturb(*ptx, launch.kernel, launch.isFiltered(), mover);
 }
 
 static Expected<std::vector<Run>> runsOf(const std::vector<Replayed> &all, const Launch &launch) {
@@ -50,6 +51,7 @@ namespace {
 struct ReplaySet {
   const Replayed &unmoved;
   std::vector<Replayed> moved;
+  capsule::FilterMover mover = capsule::FilterMover::Text;
 };
 
 } // namespace
@@ -57,7 +59,7 @@ struct ReplaySet {
 static Error decide(const Capsule &capsule, const PerturbedRuns &runs, const ReplaySet &replays,
                     LaunchResult &result) {
   const Launch &launch = *result.launch;
-  Expected<capsule::PerturbedPtx> ptx = perturbed(capsule, launch, runs.work);
+  Expected<capsule::PerturbedPtx> ptx = perturbed(capsule, launch, runs.work, replays.mover);
   if (!ptx)
     return ptx.takeError();
   const Replayed::Found expected = runs.expected ? runs.expected->find(launch.ordinal)
@@ -141,7 +143,7 @@ static Error decideOnReference(const Capsule &capsule, const PerturbedRuns &runs
       replayPerturbed(capsule, work, reference, runs.count, false);
   if (!moved)
     return moved.takeError();
-  const ReplaySet replays{*unmoved, std::move(*moved)};
+  const ReplaySet replays{*unmoved, std::move(*moved), capsule::FilterMover::Interpreter};
   for (LaunchResult *result : can) {
     if (!all_of(replays.moved, [&](const Replayed &run) { return ranIn(run, result); }))
       continue;

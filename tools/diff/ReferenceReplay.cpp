@@ -46,7 +46,8 @@ std::vector<uint8_t> laidOut(const Launch &launch, const ptx::Module &module,
 /// `memory`: more than the launch's.
 std::string execute(const Launch &launch, const std::string &ptx, RegionContents &contents,
                     RegionContents &arrays, std::vector<reference::PlacedVariable> variables,
-                    std::vector<reference::MemoryRange> memory = {}) {
+                    std::vector<reference::MemoryRange> memory = {},
+                    reference::Movement movement = {}) {
   if (const std::string why = launch.whyNotReplayable(); !why.empty())
     return why;
   ptx::ParseResult parsed = ptx::parse("ptx", ptx);
@@ -91,6 +92,7 @@ std::string execute(const Launch &launch, const std::string &ptx, RegionContents
   parameters = laidOut(launch, parsed.module, parameters);
   once.parameters = parameters;
   once.cooperative = launch.isCooperative;
+  once.movement = movement;
   const std::string problem = toString((*interpreter)->launch(once).takeError());
   for (auto [region, bytes] : zip(contents, before))
     maps.changeBack(region, bytes);
@@ -144,12 +146,11 @@ Expected<std::string> Replayer::textOf(const Launch &launch) {
 }
 
 Expected<std::string> Replayer::perturbedTextOf(const Launch &launch) {
-  if (launch.isFiltered())
-    return createStringError("unsupported: the interpreter does not move what textures give");
   Expected<std::string> text = textOf(launch);
   if (!text)
     return text;
-  Expected<capsule::PerturbedPtx> perturbed = capsule::perturb(*text, launch.kernel);
+  Expected<capsule::PerturbedPtx> perturbed = capsule::perturb(
+      *text, launch.kernel, launch.isFiltered(), capsule::FilterMover::Interpreter);
   return perturbed ? Expected<std::string>(std::move(perturbed->text)) : perturbed.takeError();
 }
 
@@ -246,7 +247,8 @@ Error Replayer::replay(const Launch &launch) {
   if (!text)
     result.problem = toString(text.takeError());
   else if (noise)
-    result.problem = execute(launch, *text, memory.regions, memory.arrays, std::move(variables));
+    result.problem = execute(launch, *text, memory.regions, memory.arrays, std::move(variables), {},
+                             {noise->seed, noise->scale, noise->bias});
   else if (Error error = runNearest(launch, *text, before, memory, result))
     return error;
   if (StringRef(result.problem).contains("unsupported") || !launch.whyNotReplayable().empty())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/lib/interpreter/Sampler.h"
+#include "reference/lib/interpreter/Movement.h"
 #include "reference/lib/interpreter/StandardRgb.h"
 #include "llvm/ADT/bit.h"
 #include <algorithm>
@@ -89,9 +90,9 @@ TexelFormat TexelFormat::of(int format) {
   return {};
 }
 
-Sampler::Sampler(const TextureObject &texture)
-    : texels(texture.texels), state(texture.sampler), format(TexelFormat::of(texels.format)),
-      isNormalizedCoordinates(state.flags & kNormalized) {
+Sampler::Sampler(const TextureObject &texture, const Movement &movement)
+    : texels(texture.texels), state(texture.sampler), movement(movement),
+      format(TexelFormat::of(texels.format)), isNormalizedCoordinates(state.flags & kNormalized) {
   if (format.meaning == Meaning::Integer && format.bytes < 4 && !texture.isSurface &&
       !(state.flags & kReadAsInteger))
     format.meaning = Meaning::Normalized;
@@ -210,18 +211,35 @@ float Sampler::blendCurved(ArrayRef<Tap> taps, unsigned channel, unsigned unit) 
   return state.isLinear ? roundedToHalf(sum / unit) : float(sum / unit);
 }
 
-Texel Sampler::blend(ArrayRef<Tap> taps, unsigned unit) const {
+uint32_t Sampler::movedWord(uint32_t word, double magnitude, bool isCoarse) const {
+  const bool isFloat = format.meaning == Meaning::Float || format.meaning == Meaning::Half;
+  if ((movement.scale == 0 && movement.bias == 0) || format.meaning == Meaning::Integer)
+    return word;
+  const double last = format.meaning == Meaning::Half        ? 0x1p-10
+                      : isFloat                              ? 0x1p-23
+                      : isStandardRgb                        ? 0x1p-12
+                      : format.isSigned && format.bytes == 1 ? 1 / 32767.0
+                                                             : 1 / 65535.0;
+  constexpr double kStep = 0x1p-8;
+  const double bound = (last + (isCoarse ? kStep : 0)) * (isFloat ? magnitude : 1);
+  return uint32_t(moved(kF32, word, shareOf(movement, word) * bound));
+}
+
+Texel Sampler::blend(ArrayRef<Tap> taps, bool isCoarse, unsigned unit) const {
   Texel result = {};
   for (unsigned i = 0; i < texels.channels; ++i) {
     if (isCurved(i)) {
-      result[i] = wordOf(blendCurved(taps, i, unit));
+      result[i] = movedWord(wordOf(blendCurved(taps, i, unit)), 1, isCoarse);
       continue;
     }
-    double sum = 0;
+    double sum = 0, magnitude = 0;
     for (const Tap &tap : taps)
-      if (tap.weight)
-        sum += numberOf(bitsAt(tap.texel ? tap.texel : border.data(), i)) * tap.weight;
-    sum /= unit;
+      if (tap.weight) {
+        const double part =
+            numberOf(bitsAt(tap.texel ? tap.texel : border.data(), i)) * tap.weight / unit;
+        sum += part;
+        magnitude += std::fabs(part);
+      }
     switch (format.meaning) {
     case Meaning::Float:
       result[i] = wordOf(float(sum));
@@ -238,6 +256,7 @@ Texel Sampler::blend(ArrayRef<Tap> taps, unsigned unit) const {
       result[i] = uint32_t(int64_t(std::floor(format.bytes == 4 ? sum : sum + 0.5)));
       break;
     }
+    result[i] = movedWord(result[i], magnitude, isCoarse);
   }
   return result;
 }
@@ -576,7 +595,7 @@ Texel Sampler::sampleEllipse(const SamplePlace &place, const Ellipse &ellipse) c
   add(detail.level, kOne - detail.fraction, 0, detail.fraction);
   if (detail.fraction)
     add(detail.level + 1, detail.fraction, kOne - detail.fraction, 0);
-  return blend(taps, 1024);
+  return blend(taps, true, 1024);
 }
 
 Texel Sampler::sample(const SamplePlace &place) const {
@@ -594,7 +613,8 @@ Texel Sampler::sample(const SamplePlace &place) const {
     addTaps(place, detail.level + 1, detail.fraction, state.isLinear, taps);
   if (taps.size() == 1)
     return read(taps[0].texel ? taps[0].texel : border.data());
-  return blend(taps);
+  const bool isSolid = texels.depth && !texels.isLayered && !texels.isCube;
+  return blend(taps, texels.isCube || (isSolid && (detail.fraction || place.gradients)));
 }
 
 Texel Sampler::gather(const SamplePlace &place, unsigned channel) const {

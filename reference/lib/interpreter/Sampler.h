@@ -2,7 +2,7 @@
 // What an H100 reads from a texture: docs/textures.md, "The sampler".
 #pragma once
 
-#include "reference/Textures.h"
+#include "reference/Interpreter.h"
 #include "reference/lib/interpreter/Gradients.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
@@ -37,7 +37,7 @@ struct SamplePlace {
 
 class Sampler {
 public:
-  explicit Sampler(const TextureObject &texture);
+  explicit Sampler(const TextureObject &texture, const Movement &movement = {});
   /// Why the texture cannot be read; empty: it can be. `hasGradients`: by tex.grad.
   std::string whyNot(bool hasGradients, bool isCube) const;
   Texel sample(const SamplePlace &place) const;
@@ -93,7 +93,10 @@ private:
   const uint8_t *texelAt(const Grid &grid, std::array<int64_t, 3> at) const;
   int64_t sliceOf(uint32_t layer) const;
   Texel read(const uint8_t *texel) const;
-  Texel blend(llvm::ArrayRef<Tap> taps, unsigned unit = 256) const;
+  /// `isCoarse`: it is known up to a step of the weights (docs/textures.md).
+  Texel blend(llvm::ArrayRef<Tap> taps, bool isCoarse, unsigned unit = 256) const;
+  /// A result within its bound. `magnitude`: that of the weighted texels.
+  uint32_t movedWord(uint32_t word, double magnitude, bool isCoarse) const;
   /// A channel with sRGB's curve; alpha has none.
   bool isCurved(unsigned channel) const { return isStandardRgb && channel < 3; }
   float blendCurved(llvm::ArrayRef<Tap> taps, unsigned channel, unsigned unit) const;
@@ -103,6 +106,7 @@ private:
 
   const Texels &texels;
   const SamplerState &state;
+  const Movement movement;
   TexelFormat format;
   bool isNormalizedCoordinates, isStandardRgb;
   std::vector<uint8_t> border; // a texel

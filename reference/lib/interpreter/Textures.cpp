@@ -141,7 +141,7 @@ void sample(Warp &warp, const Micro &micro) {
         return warp.fail("there is no texture with the handle 0x" + Twine::utohexstr(handle), lane);
       if (last != &found->second) {
         last = &found->second;
-        sampler.emplace(found->second);
+        sampler.emplace(found->second, warp.cta.grid.launch.movement);
         if (const std::string why = sampler->whyNot(sampling.gradients, sampling.brackets.isCube);
             !why.empty())
           return warp.fail("unsupported: " + why, lane);

@@ -5,6 +5,8 @@
 #include "reference/MatrixReference.h"
 #include "reference/lib/interpreter/Cta.h"
 #include "reference/lib/interpreter/MatrixFragments.h"
+#include "reference/lib/interpreter/Movement.h"
+#include <cmath>
 #include <cstring>
 
 using namespace llvm;
@@ -92,6 +94,30 @@ bool uniform(Warp &warp, const uint64_t *row, const char *what) {
   return true;
 }
 
+/// An element of D within its bound: a multiple of |C| + sum |A B|, as sums are cut in any order.
+Expected<uint64_t> movedElement(const Movement &movement, const MatrixProduct &rule, bool isSparse,
+                                std::vector<uint64_t> a, std::vector<uint64_t> b, uint64_t c,
+                                unsigned bits, uint64_t result) {
+  const bool isHalf = rule.d == "f16";
+  if ((!isHalf && rule.d != "f32") || (movement.scale == 0 && movement.bias == 0))
+    return result;
+  const FloatFormat &format = isHalf ? kF16 : kF32;
+  const auto clearSign = [&](std::vector<uint64_t> &elements) {
+    for (uint64_t &element : elements)
+      element &= ~(uint64_t(1) << (bits - 1));
+  };
+  clearSign(a);
+  clearSign(b);
+  Expected<uint64_t> magnitude = matrixElement(rule, a, b, c & ~(uint64_t(1) << (format.bits - 1)));
+  if (!magnitude)
+    return magnitude;
+  const Float most = decode(format, *magnitude);
+  const double relative = std::ldexp(1.0, isHalf ? -10 : isSparse ? -17 : -18);
+  return moved(format, result,
+               shareOf(movement, result) * relative *
+                   (most.isFinite() ? most.value.get_d() : INFINITY));
+}
+
 // Sources: descriptor or registers of A, descriptor of B, scale-d, D, metadata.
 void multiply(Warp &warp, const Micro &micro) {
   const auto &product = *static_cast<const GroupProduct *>(micro.data);
@@ -134,6 +160,10 @@ void multiply(Warp &warp, const Micro &micro) {
         right[i] = b[size_t(column) * k + (metadata ? kept[i] : i)];
       uint64_t &element = d[size_t(row) * n + column];
       Expected<uint64_t> result = matrixElement(rule, left, right, element);
+      if (!result)
+        return warp.fail(toString(result.takeError()));
+      result = movedElement(warp.cta.grid.launch.movement, rule, product.isSparse, left.vec(),
+                            right, element, product.bits, *result);
       if (!result)
         return warp.fail(toString(result.takeError()));
       element = *result;
