@@ -9,8 +9,13 @@ import json
 import pathlib
 import sys
 
-sys.path.pop(0)  # this file's folder has one of each application's name, which would be taken for its package
+FOLDER = sys.path.pop(0)  # it has one of each application's name, which would be taken for its package
 import pytest  # noqa: E402
+
+sys.path.insert(0, FOLDER)
+import programs  # noqa: E402
+
+sys.path.pop(0)
 
 
 class Recorder:
@@ -60,5 +65,5 @@ class Recorder:
 
 if __name__ == "__main__":
     recorder = Recorder(pathlib.Path(sys.argv[1]), float(sys.argv[2]))
-    status = pytest.main(["-p", "no:cacheprovider", "--capture=sys", "--continue-on-collection-errors", *sys.argv[3:]], plugins=[recorder])
+    status = pytest.main(["-p", "no:cacheprovider", "--capture=sys", "--continue-on-collection-errors", *sys.argv[3:]], plugins=[recorder, programs])
     recorder.write(ended=int(status))

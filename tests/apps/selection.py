@@ -75,14 +75,15 @@ class Selection:
 
     @staticmethod
     def counts(entries):
-        """Numbers of outcomes, and the failures with their reasons. What was collected and did not run failed."""
+        """Numbers of outcomes, and the failures with what stands before a traceback, which names files of this machine. What was
+        collected and did not run failed."""
         collected = next((entry["collected"] for entry in entries if "collected" in entry), [])
         left_out = {test for entry in entries for test in entry.get("left_out", [])}
         outcomes = {entry["test"]: (entry["outcome"], entry["why"]) for entry in entries if "outcome" in entry}
         for test in collected:
             outcomes.setdefault(test, ("failed", "not run"))
         numbers = {outcome: sum(o == outcome for o, _ in outcomes.values()) for outcome in ("passed", "failed", "skipped")}
-        return {**numbers, "left_out": len(left_out)}, {test: why[:200] for test, (outcome, why) in outcomes.items() if outcome == "failed"}
+        return {**numbers, "left_out": len(left_out)}, {test: " ".join(why.partition("Traceback")[0].split())[:200] for test, (outcome, why) in outcomes.items() if outcome == "failed"}
 
 
 def passes(tests):
