@@ -3,7 +3,8 @@
 //
 // Gradients are two vectors a and b of texels; the ellipse that they span is approximated. A vector
 // is as long as its largest component with parts of the others. The longer axis is the longest of
-// a, b, and of their sum and difference with 11/16 of their lengths. All numbers have ten bits.
+// a, b, and of their sum and difference with 11/16 of their lengths. All numbers have ten bits, and
+// of axes that are as long the first one counts of a, the sum, b, the difference.
 // Divisions are differences of logarithms, which have eight bits of fraction.
 #pragma once
 
@@ -111,21 +112,23 @@ template <unsigned D> struct LongerAxis {
 
   /// Without `hasDiagonals` it is one of the two.
   INLINE LongerAxis(Numbers a, Numbers b, bool hasDiagonals = true)
-      : length(lengthOf<D>(a)), vector(a) {
-    const float other = lengthOf<D>(b);
-    const bool isFirstLonger = length > other;
-    take(b, other);
-    if (!hasDiagonals)
+      : length(cutGradient(lengthOf<D>(a))), vector(a) {
+    if (!hasDiagonals) {
+      take(b, lengthOf<D>(b));
       return;
+    }
+    const float first = lengthOf<D>(a), second = lengthOf<D>(b);
     // Where it points to matters where places of samples are rounded.
-    const Numbers sum = sumOf(a, b), difference = isFirstLonger ? sumOf(a, -b) : sumOf(b, -a);
+    const Numbers sum = sumOf(a, b), difference = first > second ? sumOf(a, -b) : sumOf(b, -a);
     take(diagonalOf<D>(sum), lengthOf<D>(sum, true));
+    take(b, second);
     take(diagonalOf<D>(difference), lengthOf<D>(difference, true));
   }
   INLINE float level() const { return float(logarithmOf(length)) * (1.0f / 256); }
 
 private:
   INLINE void take(Numbers other, float otherLength) {
+    otherLength = cutGradient(otherLength);
     const bool isLonger = otherLength > length;
     length = isLonger ? otherLength : length;
     vector.x = isLonger ? other.x : vector.x;
