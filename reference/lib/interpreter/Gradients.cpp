@@ -114,23 +114,28 @@ double gradientInTexels(double gradient, double size) {
   return std::isfinite(gradient) ? product(inTenBits(gradient), inTenBits(size)) : gradient;
 }
 
+// Lengths are compared by ten bits. Of axes that are as long a goes before the sum, that before b,
+// that before the difference.
 Ellipse::Ellipse(const Gradient &a, const Gradient &b, bool hasDiagonals) : along(a) {
   const double ofA = length(a, false), ofB = length(b, false);
-  double longest = ofA;
+  const auto compared = [](double one) { return std::isfinite(one) ? inTenBits(one) : one; };
+  double longest = compared(ofA);
   const auto take = [&](const Gradient &vector, double itsLength) {
-    if (itsLength <= longest)
+    if (compared(itsLength) <= longest)
       return;
-    longest = itsLength;
+    longest = compared(itsLength);
     along = vector;
   };
+  const auto takeDiagonal = [&](const Gradient &diagonal) {
+    take({elevenSixteenths(diagonal[0]), elevenSixteenths(diagonal[1]),
+          elevenSixteenths(diagonal[2])},
+         length(diagonal, true));
+  };
+  if (hasDiagonals)
+    takeDiagonal(sum(a, b, 1));
   take(b, ofB);
-  if (hasDiagonals) {
-    const Gradient both = sum(a, b, 1), apart = ofA > ofB ? sum(a, b, -1) : sum(b, a, -1);
-    for (const Gradient &diagonal : {both, apart})
-      take({elevenSixteenths(diagonal[0]), elevenSixteenths(diagonal[1]),
-            elevenSixteenths(diagonal[2])},
-           length(diagonal, true));
-  }
+  if (hasDiagonals)
+    takeDiagonal(ofA > ofB ? sum(a, b, -1) : sum(b, a, -1));
   major = logarithm(longest);
   minor = logarithm(std::fabs(sum(product(a[0], b[1]), -product(a[1], b[0])))) - major;
 }
