@@ -3,8 +3,10 @@
 test, which passes if it compiles and the program ends with 0. A program that prints --skips is skipped. With --cases, what
 the program prints for these arguments are names, one in each line that begins with a space, and each is a test of its own.
 
-{site} is the folder of the packages, {root} that of the tests, {file} the source, {program} the program, {case} the name.
+{site} is the folder of the packages, {root} that of the tests, {driver} that of libcuda.so.1, {file} the source, {program} the
+program, {case} the name.
 """
+import os
 import pathlib
 import shlex
 import subprocess
@@ -44,6 +46,12 @@ def words(text, **values):
     return [word.format_map(values) for word in shlex.split(text)]
 
 
+def folder_of_the_driver():
+    """Linkers do not look where LD_LIBRARY_PATH says."""
+    folders = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return next((folder for folder in folders if (pathlib.Path(folder) / "libcuda.so.1").is_file()), ".")
+
+
 class File(pytest.File):
     def collect(self):
         options = self.config.option
@@ -58,7 +66,8 @@ class File(pytest.File):
         """Compiled once, for all targets."""
         program = self.path.with_suffix(".program")
         if not program.is_file():
-            run(words(self.config.option.compile, site=sysconfig.get_path("purelib"), root=self.config.rootpath, file=self.path, program=program), 600)
+            run(words(self.config.option.compile, site=sysconfig.get_path("purelib"), root=self.config.rootpath, driver=folder_of_the_driver(),
+                      file=self.path, program=program), 600)
         return program
 
 
