@@ -121,9 +121,10 @@ class Notices(Runs):
 
 
     def test_a_file_has_the_messages_instead(self):
-        words, told = [*self.kernels("one"), "one"], r"rubia: \d\d:\d\d:\d\d\.\d{6} (\d+)\.\d+ .*1 kernel"
+        words, told = [*self.kernels("one"), "one"], r"rubia: \d\d:\d\d:\d\d\.\d{6} (\d+)\.\d+ 1 kernels were launched"
         for _ in range(2):  # the second run appends; a relative name is one of the folder at the start
-            self.assertEqual(self.run_program(*words, RUBIA_LOG="info", RUBIA_LOG_FILE=str(self.folder / "log")), "")
+            said = self.run_program(*words, RUBIA_LOG="info", RUBIA_LOG_FILE=str(self.folder / "log"))
+            self.assertRegex(said, r"^rubia: device 0 is [^\n]*\n$")  # `rubia run` names it
         processes = re.findall(told, (self.folder / "log").read_text())
         self.assertEqual(len(processes), 2, (self.folder / "log").read_text())
         self.run_program(*words, RUBIA_LOG="info", RUBIA_LOG_FILE=str(self.folder / "log.%p"))
@@ -131,7 +132,7 @@ class Notices(Runs):
             self.assertIn(path.suffix[1:], {line.split()[2].split(".")[0] for line in path.read_text().splitlines()})
         said = self.run_program(*words, RUBIA_LOG="info", RUBIA_LOG_FILE="/nowhere/log")
         self.assertEqual(said.count("RUBIA_LOG_FILE: /nowhere/log: No such file or directory; messages go to stderr"), 1, said)
-        self.assertIn("1 kernel", said)
+        self.assertIn("1 kernels were launched", said)
 
 
 class LongKernels(Runs):

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia cache: what is in the kernel cache, whether it is whole, and moving it between a directory
 // and packs.
-#include "tools/CacheCommands.h"
 #include "tools/Commands.h"
 #include "tools/OutputFile.h"
+#include "tools/cache/CacheCommands.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text format of Prometheus, which the node exporter's textfile collector reads.
-#include "tools/CacheCommands.h"
+#include "tools/cache/CacheCommands.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
