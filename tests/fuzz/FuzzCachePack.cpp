@@ -121,7 +121,7 @@ bool repair(Bytes &bytes, Repair what) {
     if (!repairEntry(MutableArrayRef(bytes).slice(offset, size)))
       return false;
     if (what == kAll && size >= kEntryHeader)
-      std::memcpy(row + 32, bytes.data() + offset + kEntryDigest, 32);
+      std::memmove(row + 32, bytes.data() + offset + kEntryDigest, 32);
   }
   if (what != kAll)
     return true;
