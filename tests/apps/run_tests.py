@@ -9,13 +9,10 @@ import json
 import pathlib
 import sys
 
-FOLDER = sys.path.pop(0)  # it has one of each application's name, which would be taken for its package
+# This folder has one of each application's name, which would be taken for its package. What a test spawns imports this file, too.
+FOLDER = str(pathlib.Path(__file__).resolve().parent)
+sys.path[:] = [place for place in sys.path if place != FOLDER]
 import pytest  # noqa: E402
-
-sys.path.insert(0, FOLDER)
-import programs  # noqa: E402
-
-sys.path.pop(0)
 
 
 class Recorder:
@@ -64,6 +61,10 @@ class Recorder:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, FOLDER)
+    import programs
+
+    sys.path.pop(0)
     recorder = Recorder(pathlib.Path(sys.argv[1]), float(sys.argv[2]))
     status = pytest.main(["-p", "no:cacheprovider", "--capture=sys", "--continue-on-collection-errors", *sys.argv[3:]], plugins=[recorder, programs])
     recorder.write(ended=int(status))
