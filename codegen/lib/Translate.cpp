@@ -7,6 +7,7 @@
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/WideIndexes.h"
 #include "codegen/lib/errata/AllOnes.h"
+#include "codegen/lib/errata/CallResults.h"
 #include "codegen/lib/errata/CarryChains.h"
 #include "codegen/lib/errata/CarryMasks.h"
 #include "codegen/lib/errata/FreeValues.h"
@@ -167,8 +168,9 @@ public:
         legacy::PassManager::add(makeHalfResults());
     }
     // The pass is run a second time behind register allocation.
-    if (pass->getPassName() == kShrinkInstructions && !std::exchange(hasHalfResults, true))
-      legacy::PassManager::add(makeHalfResults());
+    if (pass->getPassName() == kShrinkInstructions)
+      legacy::PassManager::add(std::exchange(isAllocated, true) ? makeCallResults()
+                                                                : makeHalfResults());
     if (pass->getPassName() == kFoldOperands)
       legacy::PassManager::add(makeAllOnes());
     if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
@@ -189,7 +191,7 @@ public:
   }
 
 private:
-  bool isOptimising, hasVariables, hasHalfResults = false;
+  bool isOptimising, hasVariables, isAllocated = false;
   RegisterUse *use;
 };
 
