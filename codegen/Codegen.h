@@ -81,6 +81,7 @@ struct CodeObject {
 enum class Fault {
   Malformed,   ///< the module or the code object breaks its rules: a defect of whoever made it
   Unsupported, ///< the target or the back end cannot express it
+  Registers,   ///< it does not fit in the registers that its workgroups leave to a lane
   System       ///< a file, a library or memory
 };
 

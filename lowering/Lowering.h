@@ -53,6 +53,13 @@ ParameterLayout layoutOf(const ptx::Function &kernel);
 /// declares, and what barriers need.
 uint64_t staticSharedBytes(const Unit &unit, const ptx::Function &kernel);
 
+/// What a unit gives up so that its code fits in the registers (codegen::Fault::Registers).
+enum class Fit {
+  Fast,             ///< nothing
+  FewThreads,       ///< CTAs of kernels without a bound have half the threads: registers are shared
+  WithoutMatrixUnit ///< products of matrices are computed in software
+};
+
 struct Options {
   std::string arch = targets::byDefault().name.str(); // a processor or target ID of the table
   /// What the user chooses (settings/Settings.def):
@@ -69,6 +76,7 @@ struct Options {
   /// leaving, until the kernel ends with TrapReason::NeedsIndependentScheduling. A round takes
   /// about a microsecond.
   uint32_t spinLimit = 1 << 22;
+  Fit fit = Fit::Fast;
 };
 
 /// A unit that cannot be lowered: one diagnostic for each place. Only malformed or unsupported

@@ -77,6 +77,8 @@ public:
   bool handleDiagnostics(const DiagnosticInfo &info) override {
     if (info.getSeverity() != DS_Error)
       return true; // remarks and warnings are for compiler writers
+    if (info.getKind() == DK_RegAllocFailure)
+      record.fault = Fault::Registers;
     if (record.count++ >= kMaxReported)
       return true;
     if (const Function *function = functionOf(info); function && record.function.empty())
@@ -104,8 +106,7 @@ Error DiagnosticCollector::take() {
     return Error::success();
   if (taken.count > kMaxReported)
     taken.text += "\nand " + std::to_string(taken.count - kMaxReported) + " more";
-  return make_error<CodegenError>(Fault::Unsupported, std::move(taken.text),
-                                  std::move(taken.function));
+  return make_error<CodegenError>(taken.fault, std::move(taken.text), std::move(taken.function));
 }
 
 } // namespace rubia::codegen

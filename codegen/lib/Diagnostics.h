@@ -2,6 +2,7 @@
 // Turns the diagnostics that LLVM sends to the context into one llvm::Error.
 #pragma once
 
+#include "codegen/Codegen.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 #include <string>
@@ -29,6 +30,7 @@ public:
     std::string function;
     std::string text;
     unsigned count = 0;
+    Fault fault = Fault::Unsupported;
   };
 
 private:

@@ -19,6 +19,7 @@
 #include "codegen/lib/errata/PassLimits.h"
 #include "codegen/lib/errata/Traps.h"
 #include "codegen/lib/errata/WholeAccesses.h"
+#include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/AsmPrinter.h"
@@ -179,6 +180,8 @@ public:
       legacy::PassManager::add(makeOwnConstants());
     if (pass->getPassName() == kScheduler)
       legacy::PassManager::add(makeWideIndexes());
+    if (pass->getPassName() == kWholeWaveAllocation)
+      legacy::PassManager::add(makeWholeWaveRegisters());
     if (pass->getPassName() == kMemoryLegalizer)
       legacy::PassManager::add(makeWholeAccesses());
     if (pass->getPassName() == "AMDGPU Assembly Printer") {

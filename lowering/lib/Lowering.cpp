@@ -59,6 +59,7 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
     target->waveSize = 64;
     target->features += target->features.empty() ? "+wavefrontsize64" : ",+wavefrontsize64";
   }
+  target->usesMatrixUnit = options.fit != Fit::WithoutMatrixUnit;
   if (Error error = checkComplexity(ptxModule, unit))
     return std::move(error);
   WarpFormDecision form = decideWarpForm(ptxModule, unit, *target);

@@ -13,6 +13,14 @@ static constexpr StringRef kMagic = "RUBIAMF1";
 // Far above what can be launched or allocated, far below where sums wrap.
 static constexpr uint64_t kMaxVariableBytes = uint64_t(1) << 48;
 
+uint64_t Manifest::Kernel::mostThreads() const {
+  uint64_t most = 1024;
+  for (const auto *bound : {&requiredThreads, &maxThreads})
+    if (const auto &n = *bound; n[0])
+      most = std::min(most, uint64_t(n[0]) * std::max(1u, n[1]) * std::max(1u, n[2]));
+  return most;
+}
+
 const Manifest::Kernel *Manifest::kernel(StringRef name) const {
   for (const Kernel &k : kernels)
     if (k.name == name)

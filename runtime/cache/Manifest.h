@@ -28,6 +28,9 @@ struct Manifest {
     uint32_t requiredThreads[3] = {0, 0, 0}; // .reqntid
     uint64_t staticSharedBytes = 0;
     std::string error; // not empty: the kernel cannot be compiled; the whole diagnostic
+
+    /// Of a CTA, as PTX and CUDA bound them. The code may allow for less.
+    uint64_t mostThreads() const;
   };
   struct Relocation {
     uint64_t offset = 0; // in the variable

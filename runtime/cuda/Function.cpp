@@ -36,16 +36,18 @@ static Result compiledAttribute(Context &context, Function &function, int attrib
   return context.check(hip().hipFuncGetAttribute(value, attribute, *hipFunction));
 }
 
-static int maxThreads(const Manifest::Kernel &kernel) {
-  auto product = [](const uint32_t (&n)[3]) {
-    return uint64_t(n[0]) * std::max(1u, n[1]) * std::max(1u, n[2]);
-  };
-  uint64_t limit = 1024;
-  if (kernel.requiredThreads[0])
-    limit = std::min(limit, product(kernel.requiredThreads));
-  if (kernel.maxThreads[0])
-    limit = std::min(limit, product(kernel.maxThreads));
-  return int(limit);
+// As on NVIDIA's GPUs it depends on the code.
+static Result maxThreads(Context &context, Function &function, int *value) {
+  *value = int(function.kernel.mostThreads());
+  Bound bound = bind(context, &function);
+  if (bound.error)
+    return bound.error;
+  Expected<uint32_t> compiled = bound.module->loaded->maxThreads(function.kernel);
+  if (compiled)
+    *value = int(*compiled);
+  else
+    log(LogLevel::Info, toString(compiled.takeError()));
+  return kSuccess;
 }
 
 static Result getAttribute(Context &context, Function &function, int attribute, int *value) {
@@ -54,7 +56,7 @@ static Result getAttribute(Context &context, Function &function, int attribute, 
     return kInvalidValue;
   switch (FunctionAttribute(attribute)) {
   case kMaxThreadsPerBlock:
-    return *value = maxThreads(function.kernel), kSuccess;
+    return maxThreads(context, function, value);
   case kSharedSizeBytes:
     return *value = int(function.kernel.staticSharedBytes), kSuccess;
   case kConstSizeBytes: {

@@ -51,6 +51,9 @@ static Result describe(Context *context, Error error, Result fallback, std::stri
         case LaunchError::Kind::InvalidShape:
           result = kInvalidValue;
           break;
+        case LaunchError::Kind::TooManyThreads:
+          result = kLaunchOutOfResources;
+          break;
         case LaunchError::Kind::OutOfResources:
           result = kOutOfMemory;
           break;

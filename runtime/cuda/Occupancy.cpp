@@ -74,12 +74,7 @@ static Result bestBlockSize(Context &context, int *gridSize, int *blockSize, Fun
     return kInvalidValue;
   if (!isLive(function))
     return kInvalidHandle;
-  int most = 1024;
-  const Manifest::Kernel &kernel = function->kernel;
-  if (kernel.maxThreads[0])
-    most = int(std::min<uint64_t>(uint64_t(most), uint64_t(kernel.maxThreads[0]) *
-                                                      std::max(1u, kernel.maxThreads[1]) *
-                                                      std::max(1u, kernel.maxThreads[2])));
+  int most = int(function->kernel.mostThreads());
   if (limit > 0)
     most = std::min(most, limit);
   int bestThreads = 0, bestBlocks = 0;

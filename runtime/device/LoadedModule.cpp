@@ -507,26 +507,32 @@ Expected<void *> LoadedModule::function(const Manifest::Kernel &kernel) {
 static Error checkShape(const Manifest::Kernel &kernel, const CodeObjectMetadata::Kernel &code,
                         const LaunchShape &shape) {
   uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
-  uint64_t maxThreads = code.maxThreads;
-  if (kernel.maxThreads[0])
-    maxThreads = std::min<uint64_t>(maxThreads, uint64_t(kernel.maxThreads[0]) *
-                                                    std::max(1u, kernel.maxThreads[1]) *
-                                                    std::max(1u, kernel.maxThreads[2]));
-  auto refuse = [&](const Twine &why) {
-    return launchError(Kind::InvalidShape, "kernel '" + kernel.name + "': " + why);
+  const uint64_t maxThreads = kernel.mostThreads();
+  auto refuse = [&](const Twine &why, Kind kind = Kind::InvalidShape) {
+    return launchError(kind, "kernel '" + kernel.name + "': " + why);
   };
   if (!threads || !shape.grid[0] || !shape.grid[1] || !shape.grid[2])
     return refuse("an empty grid or block");
   if (threads > maxThreads)
-    return refuse("a block of " + Twine(threads) + " threads, at most " + Twine(maxThreads) +
-                  (code.warpForm == abi::WarpForm::HalfFilled
-                       ? " in the half-filled form, which it has because " + code.warpFormReason
-                       : ""));
+    return refuse("a block of " + Twine(threads) + " threads, at most " + Twine(maxThreads));
+  if (threads > code.maxThreads)
+    return refuse("a block of " + Twine(threads) + " threads, at most " + Twine(code.maxThreads) +
+                      (code.warpForm == abi::WarpForm::HalfFilled
+                           ? " in the half-filled form, which it has because " + code.warpFormReason
+                           : " fit in the registers"),
+                  Kind::TooManyThreads);
   if (kernel.requiredThreads[0])
     for (int i = 0; i < 3; ++i)
       if (shape.block[i] != std::max(1u, kernel.requiredThreads[i]))
         return refuse("the block differs from .reqntid");
   return Error::success();
+}
+
+Expected<uint32_t> LoadedModule::maxThreads(const Manifest::Kernel &kernel) {
+  Expected<Compiled> ready = compiled(kernel, 0);
+  if (!ready)
+    return ready.takeError();
+  return uint32_t(std::min<uint64_t>(kernel.mostThreads(), ready->code->maxThreads));
 }
 
 Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_t threads,

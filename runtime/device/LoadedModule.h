@@ -30,7 +30,15 @@ struct LaunchShape {
 class LaunchError : public llvm::ErrorInfo<LaunchError> {
 public:
   static char ID;
-  enum class Kind { NotFound, CannotCompile, InvalidShape, OutOfResources, System, Hip };
+  enum class Kind {
+    NotFound,
+    CannotCompile,
+    InvalidShape,
+    TooManyThreads, ///< for the registers or the warp form of the code
+    OutOfResources,
+    System,
+    Hip
+  };
   Kind kind;
   int hipError = 0; // Kind::Hip
   std::string message;
@@ -77,6 +85,10 @@ public:
   /// `stream`.
   llvm::Error launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
                      llvm::ArrayRef<uint8_t> parameters, void *stream);
+
+  /// The most threads of a CTA in the form that the kernel is compiled to. Compiles the kernel's
+  /// unit at the first call.
+  llvm::Expected<uint32_t> maxThreads(const Manifest::Kernel &kernel);
 
   /// How many CTAs of this size a multiprocessor holds at once: HIP's answer for the workgroup that
   /// is dispatched. Compiles the kernel's unit at the first call.

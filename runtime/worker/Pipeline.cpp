@@ -4,6 +4,7 @@
 #include "lowering/SharedMemory.h"
 #include "ptx-frontend/Linker.h"
 #include "ptx-frontend/RegisterLimit.h"
+#include "runtime/base/Log.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -252,9 +253,10 @@ Manifest PtxImage::manifest() const {
 }
 
 Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
-                                                  const PipelineOptions &options,
+                                                  const PipelineOptions &options, lowering::Fit fit,
                                                   LLVMContext &context) const {
   lowering::Options loweringOptions;
+  loweringOptions.fit = fit;
   loweringOptions.arch = options.codegen.arch;
   loweringOptions.code = options.code;
   Expected<std::unique_ptr<Module>> module =
@@ -274,7 +276,7 @@ Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
 Expected<std::string> PtxImage::metadata(const lowering::Unit &unit,
                                          const PipelineOptions &options) const {
   LLVMContext context;
-  Expected<std::unique_ptr<Module>> module = lower(unit, options, context);
+  Expected<std::unique_ptr<Module>> module = lower(unit, options, lowering::Fit::Fast, context);
   if (!module)
     return module.takeError();
   const MDNode *node = (*module)->getNamedMetadata("rubia.metadata")->getOperand(0);
@@ -288,22 +290,47 @@ static codegen::Options codegenOptions(const PipelineOptions &options) {
   return own;
 }
 
+template <typename Made, typename Generate>
+Expected<Made> PtxImage::fitted(const lowering::Unit &unit, const PipelineOptions &options,
+                                const Generate &generate) const {
+  using lowering::Fit;
+  const bool hasBounds = all_of(unit.kernels, [](const ptx::Function *kernel) {
+    return kernel->attributes.maxThreads[0] || kernel->attributes.requiredThreads[0];
+  });
+  for (Fit fit = Fit::Fast;;) {
+    LLVMContext context;
+    Expected<std::unique_ptr<Module>> module = lower(unit, options, fit, context);
+    if (!module)
+      return module.takeError();
+    Expected<Made> made = generate(std::move(*module));
+    if (made || fit == Fit::WithoutMatrixUnit)
+      return made;
+    bool isTooLarge = false;
+    Error error = handleErrors(made.takeError(), [&](std::unique_ptr<codegen::CodegenError> e) {
+      isTooLarge = e->fault == codegen::Fault::Registers;
+      return Error(std::move(e));
+    });
+    if (!isTooLarge)
+      return std::move(error);
+    fit = fit == Fit::Fast && !hasBounds ? Fit::FewThreads : Fit::WithoutMatrixUnit;
+    log(LogLevel::Info, toString(std::move(error)) + "; compiled again " +
+                            (fit == Fit::FewThreads ? "for half as many threads in a block"
+                                                    : "without matrix units"));
+  }
+}
+
 Expected<codegen::CodeObject> PtxImage::compile(const lowering::Unit &unit,
                                                 const PipelineOptions &options) const {
-  LLVMContext context;
-  Expected<std::unique_ptr<Module>> module = lower(unit, options, context);
-  if (!module)
-    return module.takeError();
-  return codegen::compile(std::move(*module), codegenOptions(options));
+  return fitted<codegen::CodeObject>(unit, options, [&](std::unique_ptr<Module> module) {
+    return codegen::compile(std::move(module), codegenOptions(options));
+  });
 }
 
 Expected<std::string> PtxImage::emit(const lowering::Unit &unit, const PipelineOptions &options,
                                      codegen::EmitKind kind) const {
-  LLVMContext context;
-  Expected<std::unique_ptr<Module>> module = lower(unit, options, context);
-  if (!module)
-    return module.takeError();
-  return codegen::emit(std::move(*module), codegenOptions(options), kind);
+  return fitted<std::string>(unit, options, [&](std::unique_ptr<Module> module) {
+    return codegen::emit(std::move(module), codegenOptions(options), kind);
+  });
 }
 
 } // namespace rubia::runtime

@@ -57,7 +57,13 @@ private:
   explicit PtxImage(ptx::ParseResult result) : parsed(std::move(result)) {}
   llvm::Expected<std::unique_ptr<llvm::Module>> lower(const lowering::Unit &unit,
                                                       const PipelineOptions &options,
+                                                      lowering::Fit fit,
                                                       llvm::LLVMContext &context) const;
+  /// What `generate` makes of the unit's module, lowered in the first way that fits in the
+  /// registers.
+  template <typename Made, typename Generate>
+  llvm::Expected<Made> fitted(const lowering::Unit &unit, const PipelineOptions &options,
+                              const Generate &generate) const;
   void describeDiagnostics(Manifest &manifest) const;
   ptx::ParseResult parsed;
   bool isLinked = false;

@@ -29,7 +29,8 @@ struct Target {
   bool hasBitop3 = false; // v_bitop3_b32
   /// v_mfma_* of CDNA 2 (f64, bf16 four by four) and of CDNA 3 (i8 eight by eight).
   bool hasMfmaOfCdna2 = false, hasMfmaOfCdna3 = false;
-  bool hasXf32 = false; // v_mfma_f32_16x16x8_xf32
+  bool hasXf32 = false;       // v_mfma_f32_16x16x8_xf32
+  bool usesMatrixUnit = true; // where the row has one
 };
 
 /// Fails for what is not in the table, or not a target ID.

@@ -233,7 +233,7 @@ uint32_t UnitLowering::maxThreads(const ptx::Function &kernel) const {
     return uint32_t(std::min(required, limit));
   if (uint64_t most = threadsOf(kernel.attributes.maxThreads))
     return uint32_t(std::min(most, limit));
-  return uint32_t(limit);
+  return uint32_t(options.fit == Fit::FewThreads ? limit / 2 : limit);
 }
 
 void UnitLowering::setCommonAttributes(Function &llvmFunction) const {

@@ -120,7 +120,7 @@ private:
 bool hasDoubleMma(const Target &target, const MmaForm &form) {
   const bool isToNearest = form.rounding == ptx::Mod::None || form.rounding == ptx::Mod::Rn;
   return form.a == ptx::Type::F64 && form.kind != MmaKind::Wgmma && isToNearest &&
-         target.hasMfmaOfCdna2;
+         target.hasMfmaOfCdna2 && target.usesMatrixUnit;
 }
 
 MmaFragment multiplyDoubles(FunctionLowering &fn, const MmaForm &form,

@@ -86,7 +86,7 @@ std::string ProductTypes::name() const {
 bool MatrixUnit::exists() const {
   // Where accumulation registers are a file of their own, long chains of MFMA under whole-wave mode
   // came out wrong in the packed form (u8 by s8), so these targets take the software route.
-  if (target.row->accumulators == targets::Accumulators::Own)
+  if (!target.usesMatrixUnit || target.row->accumulators == targets::Accumulators::Own)
     return false;
   // A wave64 of RDNA has other layouts; only tests ask for it.
   return target.row->matrix != Matrix::NoMatrix && (isMfma(target) || target.waveSize == 32);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// SIPreAllocateWWMRegs does not spill, and has no error for a value without a register: LLVM
+// without assertions goes on at whatever lies behind. So its work is done here in advance, and
+// undone. Where a register is missing, the function has no whole waves from here on: what LLVM
+// makes of it is dropped for the error.
+#include "codegen/lib/errata/WholeWaveRegisters.h"
+#include "codegen/lib/errata/MachineNames.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/CodeGen/LiveIntervals.h"
+#include "llvm/CodeGen/LiveRegMatrix.h"
+#include "llvm/CodeGen/MachineFunction.h"
+#include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/MachineInstr.h"
+#include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/CodeGen/RegisterClassInfo.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include "llvm/CodeGen/VirtRegMap.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/LLVMContext.h"
+
+using namespace llvm;
+
+namespace rubia::codegen {
+namespace {
+
+class WholeWaveRegisters : public MachineFunctionPass {
+public:
+  static char ID;
+  WholeWaveRegisters() : MachineFunctionPass(ID) {}
+  StringRef getPassName() const override { return "Rubia Whole-Wave Registers"; }
+  void getAnalysisUsage(AnalysisUsage &usage) const override {
+    usage.addRequired<LiveIntervalsWrapperPass>();
+    usage.addRequired<VirtRegMapWrapperLegacy>();
+    usage.addRequired<LiveRegMatrixWrapperLegacy>();
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+  bool runOnMachineFunction(MachineFunction &function) override;
+
+private:
+  void allocate(Register reg);
+  void dropWholeWaves(MachineFunction &function);
+
+  MachineRegisterInfo *registers = nullptr;
+  LiveIntervals *intervals = nullptr;
+  LiveRegMatrix *matrix = nullptr;
+  VirtRegMap *map = nullptr;
+  RegisterClassInfo classes;
+  SmallVector<Register, 32> allocated;
+  bool fits = true;
+  unsigned enters = 0, exits = 0, setsInactive = 0; // opcodes
+};
+
+char WholeWaveRegisters::ID = 0;
+
+void WholeWaveRegisters::allocate(Register reg) {
+  if (!fits || reg.isPhysical() || map->hasPhys(reg))
+    return;
+  const LiveInterval &interval = intervals->getInterval(reg);
+  for (MCRegister candidate : classes.getOrder(registers->getRegClass(reg)))
+    if (!registers->isPhysRegUsed(candidate, /*SkipRegMaskTest=*/true) &&
+        matrix->checkInterference(interval, candidate) == LiveRegMatrix::IK_Free) {
+      matrix->assign(interval, candidate);
+      allocated.push_back(reg);
+      return;
+    }
+  fits = false;
+}
+
+void WholeWaveRegisters::dropWholeWaves(MachineFunction &function) {
+  const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
+  // Each has the operands of the pseudo instruction.
+  const std::pair<unsigned, unsigned> plain[] = {
+      {enters, findOpcode(instructions, "S_OR_SAVEEXEC_B64")},
+      {exits, findOpcode(instructions, "S_MOV_B64")},
+      {setsInactive, findOpcode(instructions, "V_CNDMASK_B32_e64")}};
+  for (MachineBasicBlock &block : function)
+    for (MachineInstr &inst : block)
+      for (auto [pseudo, opcode] : plain)
+        if (inst.getOpcode() == pseudo)
+          inst.setDesc(instructions.get(opcode));
+}
+
+bool WholeWaveRegisters::runOnMachineFunction(MachineFunction &function) {
+  const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
+  enters = findOpcode(instructions, "ENTER_STRICT_WWM");
+  exits = findOpcode(instructions, "EXIT_STRICT_WWM");
+  setsInactive = findOpcode(instructions, "V_SET_INACTIVE_B32");
+  registers = &function.getRegInfo();
+  intervals = &getAnalysis<LiveIntervalsWrapperPass>().getLIS();
+  map = &getAnalysis<VirtRegMapWrapperLegacy>().getVRM();
+  matrix = &getAnalysis<LiveRegMatrixWrapperLegacy>().getLRM();
+  classes.runOnMachineFunction(function);
+  allocated.clear();
+  fits = true;
+
+  for (MachineBasicBlock *block : ReversePostOrderTraversal<MachineFunction *>(&function)) {
+    bool isWhole = false;
+    for (MachineInstr &inst : *block) {
+      if (inst.getOpcode() == enters || inst.getOpcode() == exits)
+        isWhole = inst.getOpcode() == enters;
+      else if (isWhole || inst.getOpcode() == setsInactive)
+        for (const MachineOperand &result : inst.defs())
+          allocate(result.getReg());
+    }
+  }
+  for (Register reg : reverse(allocated))
+    matrix->unassign(intervals->getInterval(reg));
+  if (fits)
+    return false;
+  dropWholeWaves(function);
+  const Function &source = function.getFunction();
+  source.getContext().diagnose(
+      DiagnosticInfoRegAllocFailure("its products of matrices need more registers than a lane has",
+                                    source, DiagnosticLocation(source.getSubprogram())));
+  return true;
+}
+
+} // namespace
+
+Pass *makeWholeWaveRegisters() { return new WholeWaveRegisters; }
+
+} // namespace rubia::codegen
