@@ -46,6 +46,13 @@ Error Device::load(ArrayRef<uint8_t> code, const ptx::Module &module) {
   std::optional<emulator::Symbol> symbol = object->symbol(abi::kModuleTable);
   if (!symbol)
     return Error::success();
+  const std::vector<lowering::Unit> units = lowering::partition(module);
+  const std::optional<emulator::Symbol> functions = object->symbol(abi::kFunctionTable);
+  const auto addressOf = [&](const ptx::Function &function) {
+    const auto at = find(units.front().inInitializers, &function);
+    return reinterpret_cast<const uint64_t *>(functions->address) +
+           (at - units.front().inInitializers.begin());
+  };
   std::vector<uint64_t> table(abi::kFirstVariableSlot);
   auto trap = allocate(std::vector<uint8_t>(sizeof(abi::TrapRecord)));
   if (!trap)
@@ -54,6 +61,8 @@ Error Device::load(ArrayRef<uint8_t> code, const ptx::Module &module) {
   for (const ptx::Variable *variable : lowering::moduleVariables(module)) {
     std::vector<uint8_t> bytes(variable->initializer.begin(), variable->initializer.end());
     bytes.resize(std::max<uint64_t>(variable->sizeInBytes, 1));
+    for (const ptx::Relocation &relocation : variable->relocations) // of functions alone
+      memcpy(&bytes[relocation.offset], addressOf(*relocation.function), 8);
     auto address = allocate(bytes);
     if (!address)
       return address.takeError();

@@ -118,6 +118,7 @@ struct Kernel {
   std::string family;
   unsigned grid = 1, block = 64;
   bool nanBits = false;  // results depend on the bits of NaNs
+  bool indirect = false; // calls are by addresses in memory: no compiler can inline them
   bool contract = false; // has multiplications and additions without rounding, which may be fused
   std::vector<Function> functions;
   std::vector<Statement> body;

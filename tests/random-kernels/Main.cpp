@@ -25,7 +25,7 @@ struct Options {
   uint64_t first = 0, count = 0, every = 1;
   std::string family, file, known, error, mistake;
   unsigned offset = 0;
-  bool evaluator = false, interpreter = false, show = false;
+  bool evaluator = false, interpreter = false, show = false, indirect = false;
   // Whether what runs fuses nothing and gives the bits of NaNs.
   bool isReference() const { return evaluator || interpreter; }
   Way way;
@@ -40,6 +40,7 @@ int printText(const Options &options) {
   outs() << kModuleHead;
   for (uint64_t i = 0; i < (options.count ? options.count : 100); i += options.every) {
     Kernel kernel = generate(options.first + i);
+    kernel.indirect = options.indirect;
     if (!options.family.empty() && kernel.family != options.family)
       continue;
     outs() << "// " << kernel.family << ", grid " << kernel.grid << ", block " << kernel.block
@@ -80,7 +81,9 @@ int check(const Options &options) {
   std::map<std::string, unsigned> wrong;
   for (uint64_t i = 0; i < (options.count ? options.count : 100); i += options.every) {
     Kernel kernel = generate(options.first + i);
-    if (!options.family.empty() && kernel.family != options.family)
+    kernel.indirect = options.indirect;
+    if ((!options.family.empty() && kernel.family != options.family) ||
+        (options.indirect && kernel.functions.empty()))
       continue;
     if (kernel.nanBits && options.way.nan != settings::NanMode::Canonical) {
       ++skipped;
@@ -272,6 +275,7 @@ int reduceKernel(const Options &options) {
     return ::differs(kernel, options);
   };
   Kernel kernel = generate(options.first);
+  kernel.indirect = options.indirect;
   if (!differs(kernel)) {
     outs() << "it does not differ\n";
     return 1;
@@ -330,12 +334,15 @@ int main(int argc, char **argv) {
     command->callback([=, &status, &options] { status = run(options); });
     return command;
   };
-  add("text", "print kernels", printText);
+  auto *printing = add("text", "print kernels", printText);
   add("trace", "what the evaluator computes", traceKernel);
   auto *reducing = add("reduce", "the smallest kernel that still differs", reduceKernel);
   reducing->add_option("--error", options.error,
                        "that the kernel does not run, with this text, or \"crashed\"");
   auto *checking = add("check", "compare Rubia with the reference evaluator", check);
+  for (CLI::App *command : {printing, reducing, checking})
+    command->add_flag("--indirect", options.indirect,
+                      "calls are by addresses in memory; check: only kernels with functions");
   auto *comparing = add("compare", "compare a device with a recording", compare);
   comparing->add_option("FILE", options.file)->required()->check(CLI::ExistingFile);
   comparing->add_option("--known", options.known, "known differences")->check(CLI::ExistingFile);

@@ -443,8 +443,22 @@ void Writer::call(const Statement &statement) {
            << textOf(statement.sources[i], kind) << ";\n";
     names.push_back("a" + utostr(i));
   }
-  line() << "  call (result), " << name << "_f" << statement.count << ", (" << join(names, ", ")
-         << ");\n";
+  const std::string callee = name + "_f" + utostr(statement.count);
+  if (kernel.indirect) {
+    std::vector<std::string> parameters;
+    for (Kind kind : function.parameters)
+      parameters.push_back(".param .b" + utostr(bitsOf(kind)) + " _");
+    const std::string result =
+        function.structure ? ".param .align 8 .b8 _[" + utostr(8 * function.results.size()) + "]"
+                           : ".param .b" + utostr(bitsOf(function.results[0])) + " _";
+    line() << "  .reg .b64 %callee;\n";
+    line() << "  ld.global.u64 %callee, [" << name << "_functions+" << 8 * statement.count
+           << "];\n";
+    line() << "  kind: .callprototype (" << result << ") _ (" << join(parameters, ", ") << ");\n";
+    line() << "  call (result), %callee, (" << join(names, ", ") << "), kind;\n";
+  } else {
+    line() << "  call (result), " << callee << ", (" << join(names, ", ") << ");\n";
+  }
   for (auto [i, reg] : enumerate(statement.destinations))
     line() << "  ld.param.b" << bitsOf(reg.kind) << " " << nameOf(reg) << ", [result+" << 8 * i
            << "];\n";
@@ -566,6 +580,13 @@ bool uses(const std::string &text, StringRef name) { return StringRef(text).cont
 void Writer::write() {
   for (unsigned i = 0; i < kernel.functions.size(); ++i)
     function(i);
+  if (kernel.indirect && !kernel.functions.empty()) {
+    std::vector<std::string> names;
+    for (unsigned i = 0; i < kernel.functions.size(); ++i)
+      names.push_back(name + "_f" + utostr(i));
+    os << ".global .align 8 .u64 " << name << "_functions[" << names.size() << "] = {"
+       << join(names, ", ") << "};\n";
+  }
   temporaries = 0;
   std::string text;
   {

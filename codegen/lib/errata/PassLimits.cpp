@@ -121,6 +121,15 @@ bool hasExecRead(const Function &function) {
   return false;
 }
 
+/// A call by address becomes a loop over the callees of the lanes. The pass over live ranges of
+/// VGPRs takes what is read there word by word for dead (docs/errata.md).
+bool callsByAddress(const Function &function) {
+  return any_of(instructions(function), [](const Instruction &inst) {
+    const auto *call = dyn_cast<CallBase>(&inst);
+    return call && call->isIndirectCall();
+  });
+}
+
 } // namespace
 
 bool PassLimits::Gate::shouldRunPass(StringRef pass, StringRef unit) const {
@@ -132,6 +141,8 @@ bool PassLimits::Gate::shouldRunPass(StringRef pass, StringRef unit) const {
     return !withoutAtomicOptimizer.contains(unit);
   if (pass == "si-optimize-exec-masking-pre-ra")
     return !withoutExecMasking.contains(unit);
+  if (pass == "si-opt-vgpr-liverange")
+    return !withoutLiveRanges.contains(unit);
   return pass != "slsr" || !withoutStrengthReduction.contains(unit);
 }
 
@@ -149,6 +160,8 @@ PassLimits::PassLimits(Module &module)
       gate.withoutAtomicOptimizer.insert(name);
     if (hasExecRead(function))
       gate.withoutExecMasking.insert(name);
+    if (callsByAddress(function))
+      gate.withoutLiveRanges.insert(name);
   }
   context.setOptPassGate(gate);
 }

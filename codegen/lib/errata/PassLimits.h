@@ -27,12 +27,12 @@ private:
     bool isEnabled() const override {
       return !withoutStrengthReduction.empty() || !withoutSdwaPeephole.empty() ||
              !withoutAtomicOptimizer.empty() || !withoutExecMasking.empty() ||
-             !withoutPreparation.empty();
+             !withoutPreparation.empty() || !withoutLiveRanges.empty();
     }
     bool shouldRunPass(llvm::StringRef pass, llvm::StringRef unit) const override;
     /// "function (name)", as LLVM describes them
     llvm::StringSet<> withoutStrengthReduction, withoutSdwaPeephole, withoutAtomicOptimizer,
-        withoutExecMasking, withoutPreparation;
+        withoutExecMasking, withoutPreparation, withoutLiveRanges;
   };
 
   llvm::LLVMContext &context;
