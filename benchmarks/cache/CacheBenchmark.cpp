@@ -31,6 +31,13 @@ std::string root() {
   return folder;
 }
 
+std::string folder(const char *name) {
+  std::string path = root() + "/" + name;
+  if (sys::fs::create_directories(path))
+    abort();
+  return path;
+}
+
 std::string keyOf(int i) {
   return codeObjectKey(digestOf({uint8_t(i), uint8_t(i >> 8), uint8_t(i >> 16)}), 89, 0, "gfx1100",
                        {}, "benchmark");
@@ -73,7 +80,7 @@ template <typename Operation> void measure(benchmark::State &state, Operation op
 // Written without synchronising, which 100,000 times takes minutes.
 const CacheDirectory &manyFiles() {
   static const CacheDirectory directory = [] {
-    CacheDirectory result(root() + "/many", uint64_t(1) << 40);
+    CacheDirectory result(folder("many"), uint64_t(1) << 40);
     for (int i = 0; i < kMany; ++i) {
       CacheEntry entry{keyOf(i), "{}", payload(64), CacheEntry::Kind::Result, 0};
       std::vector<uint8_t> bytes = cantFail(encodeEntry(entry));
@@ -104,9 +111,12 @@ std::string packOf(int count) {
 
 const KernelCache &oneLarge() {
   static const KernelCache cache = [] {
-    CacheDirectory directory(root() + "/large", uint64_t(1) << 40);
-    directory.write(keyOf(0), payload(kPayloadBytes));
-    return KernelCache(directory, {});
+    CacheDirectory directory(folder("large"), uint64_t(1) << 40);
+    directory.store({keyOf(0), "{}", payload(kPayloadBytes), CacheEntry::Kind::Result, 0});
+    KernelCache cache(directory, {});
+    if (!cache.find(keyOf(0)))
+      abort();
+    return cache;
   }();
   return cache;
 }
@@ -122,7 +132,8 @@ void peerBareRead(benchmark::State &state) {
   std::vector<uint8_t> bytes(2 * kPayloadBytes);
   measure(state, [&] {
     int fd = open(path.c_str(), O_RDONLY);
-    benchmark::DoNotOptimize(read(fd, bytes.data(), bytes.size()));
+    if (read(fd, bytes.data(), bytes.size()) <= 0)
+      abort();
     close(fd);
   });
 }
@@ -152,10 +163,10 @@ void hitInAPack(benchmark::State &state) {
 BENCHMARK(hitInAPack)->MinTime(1);
 
 void openDirectoryOf100000(benchmark::State &state) {
-  const std::string folder = manyFiles().folder();
+  const std::string path = manyFiles().folder();
   int i = 0;
   measure(state, [&] {
-    CacheDirectory directory(folder);
+    CacheDirectory directory(path);
     benchmark::DoNotOptimize(directory.find(keyOf(i = (i + 7919) % kMany)).entry->payload.data());
   });
 }
@@ -210,12 +221,13 @@ void openSignedPack(benchmark::State &state) {
 BENCHMARK(openSignedPack)->MinTime(1);
 
 void store(benchmark::State &state) {
-  CacheDirectory directory(root() + "/stored", uint64_t(1) << 40);
+  CacheDirectory directory(folder("stored"), uint64_t(1) << 40);
   CacheEntry entry{"", "{}", payload(kPayloadBytes), CacheEntry::Kind::Result, 0};
   int i = 0;
   measure(state, [&] {
     entry.key = keyOf(i++ % 100);
-    directory.store(entry);
+    if (!directory.store(entry))
+      abort();
   });
 }
 BENCHMARK(store);
