@@ -368,7 +368,8 @@ Result complete(Link &link) {
     if (Result result = LtoCompiler(link).compile(text))
       return result;
     if (link.givesPtx)
-      return link.ptx = std::move(text), kSuccess;
+      return link.ptx = ptx::limitRegisters(std::move(text), link.assembler.registerLimit),
+             kSuccess;
     link.units.push_back({"LTO", std::move(text)});
   }
   Expected<ptx::Linked> linked = ptx::linkUnits(link.units, {.takesFirst = true});

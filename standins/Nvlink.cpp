@@ -2,6 +2,7 @@
 // nvlink, as compilers of kernels (XLA) start it. docs/standins.md.
 #include "input/File.h"
 #include "ptx-frontend/Parser.h"
+#include "ptx-frontend/RegisterLimit.h"
 #include "standins/Assembler.h"
 #include "standins/lib/Options.h"
 #include "standins/lib/Output.h"
@@ -144,8 +145,11 @@ int run(const CommandLine &line) {
   messages() << made.log;
   if (made.hasFailed)
     return kFailed;
-  if (Error error = writeOutput(*output, line.has("emit-ptx") ? arrayRefFromStringRef(*text)
-                                                              : ArrayRef(made.cubin)))
+  const bool isPtx = line.has("emit-ptx");
+  if (isPtx)
+    *text = ptx::limitRegisters(std::move(*text), options.registerLimit);
+  if (Error error =
+          writeOutput(*output, isPtx ? arrayRefFromStringRef(*text) : ArrayRef(made.cubin)))
     return fail(toString(std::move(error)));
   return 0;
 }

@@ -296,6 +296,9 @@ class Nvlink(StandInTest):
         done = self.tool("nvlink", "-arch=sm_80", "-maxrregcount=48", *units, "-o", "linked.cubin")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn(b".maxnreg 48 {", (self.folder / "linked.cubin").read_bytes())
+        done = self.tool("nvlink", "-arch=sm_80", "-maxrregcount=48", "--emit-ptx", *units, "-o", "linked.ptx")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(b".maxnreg 48", (self.folder / "linked.ptx").read_bytes())
 
     def test_units_are_linked(self):
         for texts in ((HEADER + EXTERN + KERNEL, HEADER + value(7)), (HEADER + value(7), HEADER + EXTERN + KERNEL)):
