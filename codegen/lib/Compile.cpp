@@ -8,6 +8,7 @@
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/check/FunctionCode.h"
 #include "codegen/lib/errata/Ballots.h"
+#include "codegen/lib/errata/Differences.h"
 #include "codegen/lib/errata/Negations.h"
 #include "codegen/lib/errata/RoundedProducts.h"
 #include "llvm/IR/Module.h"
@@ -24,6 +25,7 @@ Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsig
     return error;
   protectRoundedProducts(module);
   protectNegations(module);
+  protectDifferences(module);
   protectBallots(module);
   SmallString<0> output;
   if (kind == EmitKind::Llvm) {

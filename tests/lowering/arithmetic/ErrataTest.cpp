@@ -88,6 +88,29 @@ TEST(Errata, FreeValuesOfABranchThatWasNotTaken) {
             {.arch = arch});
 }
 
+// 2^64 - 161 or - 160 is not less than 0 or 2^63, as the back end can tell: its difference became
+// 161 or 160, as if it were signed.
+TEST(Errata, DifferencesOf64BitsHaveNoSign) {
+  const std::string operands = ".reg .b32 l;\n .reg .b64 t, u, v, x, y;\n .reg .pred p;\n"
+                               " sub.cc.u32 l, 8, 0;\n addc.cc.u64 t, a, a;\n cnot.b64 u, t;\n"
+                               " brev.b64 v, u;\n subc.cc.s64 t, u, 160;\n",
+                    select = "sub.u64 x, t, v;\n sub.u64 y, v, t;\n";
+  for (const char *arch : rubia::test::testTargets())
+    for (const auto &[difference, isNegated] :
+         {std::pair("sad.u64 d, t, v, 0", false),
+          std::pair("setp.gt.u64 p, t, v;\n selp.b64 d, x, y, p", false),
+          std::pair("setp.lt.u64 p, t, v;\n selp.b64 d, x, y, p", true),
+          std::pair("max.u64 x, t, v;\n min.u64 y, t, v;\n sub.u64 d, x, y", false)})
+      check({operands + select + difference,
+             Kind::I64,
+             {Kind::I64},
+             [=, isNegated = isNegated](uint64_t a, uint64_t, uint64_t, uint64_t) -> uint64_t {
+               const uint64_t expected = (a >> 63) - 161;
+               return isNegated ? -expected : expected;
+             }},
+            {.arch = arch});
+}
+
 // LLVM's own f32 division in a unit that flushes denormals loses the residual of dividends up to
 // 2^-102.
 TEST(Errata, FlushingDivisionOfSmallDividends) {
