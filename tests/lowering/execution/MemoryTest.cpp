@@ -50,6 +50,8 @@ TEST(MemoryExecution, WideAccesses) {
   std::string ptx = executable(R"(
     .reg .b64 %policy;
     .reg .b128 %q;
+    mov.f32 %f0, 0f3f000000;
+    createpolicy.fractional.L2::evict_first.b64 %policy, %f0;
     createpolicy.fractional.L2::evict_last.b64 %policy, 1.0;
     prefetch.global.L2::evict_last [%buf];
     discard.global.L2 [%buf+256], 128;
