@@ -159,9 +159,9 @@ std::optional<ResultBound> resultBoundOf(const ptx::Function &function,
   return is_contained(kKnown, of.type) ? std::optional(of) : std::nullopt;
 }
 
-// docs/textures.md: the last places; a step of the weights where levels or faces meet.
+// docs/textures.md: the last places; a step of the weights where faces meet.
 ResultBound filterBoundOf(const ptx::Spelling &spelling) {
-  const bool isStep = spelling.text.contains("cube") || spelling.text.contains(".3d");
+  const bool isStep = spelling.text.contains("cube");
   constexpr int kStep = -7, kLast = -20;
   return {spelling.type(0), isStep ? kStep : kLast, Magnitude::Filter, false, "", 0};
 }

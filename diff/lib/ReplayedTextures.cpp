@@ -217,9 +217,6 @@ static FilterEntry boundOf(const Texture &texture, const ArrayRegion &array) {
   constexpr unsigned kSrgb = 0x10; // CU_TRSF_SRGB
   DriverSampler sampler;
   memcpy(&sampler, texture.sampler.data(), sizeof(sampler));
-  const bool hasLinearLevels = array.levels > 1 && sampler.mipmapFilter;
-  const bool isCube = array.flags & kCubemap,
-             isSolid = array.depth && !(array.flags & (kLayered | kCubemap));
   FilterEntry bound;
   if (array.isFloat())
     bound.relative = array.channelBytes() == 2 ? 0x1p-10f : 0x1p-23f; // the last place
@@ -227,7 +224,7 @@ static FilterEntry boundOf(const Texture &texture, const ArrayRegion &array) {
     bound.absolute = 0x1p-12f;
   else
     bound.absolute = array.isSignedByte() ? 1 / 32767.f : 1 / 65535.f;
-  if (isCube || (isSolid && hasLinearLevels)) { // a step of the weights
+  if (array.flags & kCubemap) { // a step of the weights
     constexpr float kStep = 0x1p-8f;
     (array.isFloat() ? bound.relative : bound.absolute) += kStep;
   }

@@ -47,7 +47,8 @@ struct CubeGradient {
     leavesFace = to.face != on.face;
     // The end of the gradient, seen from the face where it begins.
     const OnFace<float> end = onFace(on.face, x + dx, y + dy, z + dz);
-    const float s = on.s / on.most, t = on.t / on.most;
+    const bool hasDirection = on.most > 0;
+    const float s = hasDirection ? on.s / on.most : 0, t = hasDirection ? on.t / on.most : 0;
     if (!leavesFace) {
       vector = {cutGradient((end.s / end.most - s) * half),
                 cutGradient((end.t / end.most - t) * half), 0, 0};
@@ -99,7 +100,8 @@ INLINE CubeTexel acrossEdge(uint32_t face, int32_t x, int32_t y, int32_t last) {
 }
 
 /// The texels around a place on a face. Where three faces meet, there are three: of the fourth's
-/// weight the two that lie beside it have a third each, and the opposite one the rest.
+/// weight the two that lie beside it have a third each, and the opposite one the rest. A place that
+/// is beyond two edges is brought back to the texels that meet there.
 struct SeamFootprint {
   static constexpr unsigned kTaps = 4;
   uint64_t addresses[4];
@@ -117,6 +119,16 @@ struct SeamFootprint {
       taps[i].weight = uint32_t(fixed) & 255;
       first[i] = fixed >> 8;
     }
+    const auto isAtEdge = [&](int32_t at) INLINE_LAMBDA { return uint32_t(at) >= uint32_t(last); };
+    if (isAtEdge(first[0]) && isAtEdge(first[1])) {
+      UNROLL for (unsigned i = 0; i < 2; ++i) {
+        if (first[i] < -1)
+          taps[i].weight = 0;
+        else if (first[i] > last)
+          taps[i].weight = 256;
+        first[i] = clampTo(first[i] + 1, last + 1) - 1;
+      }
+    }
     weigh<2>(taps, part, weights);
     uint32_t corner = 4;
     UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
@@ -131,7 +143,7 @@ struct SeamFootprint {
     }
     if (corner == 4)
       return;
-    const uint32_t missing = chosen(weights, corner), third = share(missing, 85);
+    const uint32_t missing = chosen(weights, corner), third = (2 * missing + 3) / 6;
     UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
       const uint32_t apart = tap ^ corner;
       weights[tap] = apart == 0   ? 0

@@ -10,7 +10,8 @@ namespace {
 INLINE uint32_t share(uint32_t part, uint32_t weight) { return (part * weight + 128) >> 8; }
 
 /// The weights of the taps, `part` in all: 256, or what a level of detail has of it. An H100 splits
-/// by z, then x, then y, where it rounds the weight of the corners.
+/// by z, where it rounds the weight of the front, then x, then y, where it rounds the weight of the
+/// corners.
 template <unsigned D>
 INLINE void weigh(const Taps (&taps)[3], uint32_t part, uint32_t (&weights)[1 << D]) {
   const uint32_t x = taps[0].weight;
@@ -19,7 +20,7 @@ INLINE void weigh(const Taps (&taps)[3], uint32_t part, uint32_t (&weights)[1 <<
     weights[0] = part - weights[1];
     return;
   }
-  const uint32_t y = taps[1].weight, back = D == 3 ? share(part, taps[2].weight) : 0;
+  const uint32_t y = taps[1].weight, back = D == 3 ? part - share(part, 256 - taps[2].weight) : 0;
   UNROLL for (unsigned k = 0; k < 1 << (D == 3); ++k) {
     const uint32_t plane = k ? back : part - back, high = share(plane, x), low = plane - high;
     const uint32_t highHigh = share(high, y), lowLow = share(low, 256 - y);

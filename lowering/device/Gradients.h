@@ -51,10 +51,10 @@ template <unsigned D> INLINE float lengthOf(Numbers vector, bool isDiagonal = fa
       middle = D == 3 ? larger(low, smaller(high, size.z)) : low, least = smaller(low, size.z);
   float length = isDiagonal ? diagonalOf(most) : most;
   if (D > 1)
-    length +=
-        isDiagonal ? TenBits(middle).part(121, 6, 0.125f) : TenBits(middle).part(11, 3, 0.25f);
+    length += cutGradient(isDiagonal ? TenBits(middle).part(121, 6, 0.125f)
+                                     : TenBits(middle).part(11, 3, 0.25f));
   if (D > 2)
-    length = __builtin_fmaf(least, isDiagonal ? 11.0f / 64 : 0.25f, length);
+    length += isDiagonal ? cutGradient(TenBits(least).part(11, 3, 0.125f)) : least * 0.25f;
   return length;
 }
 

@@ -408,8 +408,11 @@ DEVICE_FUNCTION float detail_1d(uint64_t handle, float a, float b) {
 DEVICE_FUNCTION float detail_3d(uint64_t handle, float x, float y, float z, float ax, float ay,
                                 float az, float bx, float by, float bz) {
   Record *record = (Record *)handle;
-  const Numbers at = {x == x ? x : 0, y == y ? y : 0, z == z ? z : 0, 0},
-                first = at + Numbers{ax, ay, az, 0} - at, second = at + Numbers{bx, by, bz, 0} - at,
+  auto difference = [](float from, float way) INLINE_LAMBDA {
+    return from == from ? from + way - from : 0; // of NaN there is none
+  };
+  const Numbers first = {difference(x, ax), difference(y, ay), difference(z, az), 0},
+                second = {difference(x, bx), difference(y, by), difference(z, bz), 0},
                 both = first + second;
   const float sum = both.x + both.y + both.z;
   if (sum != sum) // of infinite coordinates

@@ -68,10 +68,14 @@ double length(Gradient vector, bool isDiagonal) {
   if (std::isinf(vector[2]))
     return INFINITY;
   const Number middle(vector[1]);
-  if (isDiagonal)
-    return elevenSixteenths(vector[2]) + middle.value(double((middle.digits * 121 + 32) / 64) / 8) +
-           vector[0] * 11 / 64;
-  return vector[2] + middle.value(double((middle.digits * 11 + 4) / 8) / 4) + vector[0] / 4;
+  if (isDiagonal) {
+    const Number least(vector[0]);
+    return elevenSixteenths(vector[2]) +
+           inTenBits(middle.value(double((middle.digits * 121 + 32) / 64) / 8)) +
+           inTenBits(least.value(double((least.digits * 11 + 4) / 8) / 8));
+  }
+  return vector[2] + inTenBits(middle.value(double((middle.digits * 11 + 4) / 8) / 4)) +
+         vector[0] / 4;
 }
 
 // In 256ths.
@@ -140,13 +144,14 @@ Ellipse::Ellipse(const Gradient &a, const Gradient &b, bool hasDiagonals) : alon
   minor = logarithm(std::fabs(sum(product(a[0], b[1]), -product(a[1], b[0])))) - major;
 }
 
-int64_t Ellipse::width(unsigned octaves) const {
-  return std::min(std::max(minor, major - 256 * int64_t(octaves)), major);
+int64_t Ellipse::width(unsigned largestRatio) const {
+  const auto sixteenths = int64_t(16 * std::log2(largestRatio)); // cut
+  return std::min(std::max(minor, major - 16 * sixteenths), major);
 }
 
-EllipseSamples Ellipse::samples(unsigned octaves, unsigned share, unsigned narrower,
+EllipseSamples Ellipse::samples(unsigned largestRatio, unsigned share, unsigned narrower,
                                 unsigned wider) const {
-  const int64_t ratio = major - std::max<int64_t>(width(octaves), 0) - narrower;
+  const int64_t ratio = major - std::max<int64_t>(width(largestRatio), 0) - narrower;
   EllipseSamples result;
   if (ratio <= 0) {
     result.samples.push_back({{0, 0}, share});

@@ -32,11 +32,12 @@ public:
   Ellipse(const Gradient &a, const Gradient &b, bool hasDiagonals);
   /// The logarithm of the longer axis, in 256ths.
   int64_t longer() const { return major; }
-  /// The same of the shorter one, which an anisotropy of 2^`octaves` allows.
-  int64_t width(unsigned octaves) const;
+  /// The same of the shorter one, which a largest ratio of the axes allows.
+  int64_t width(unsigned largestRatio) const;
   /// Of a level of detail that has `share` of 256. `narrower` and `wider`: than a sample at the
   /// level of detail its own are, in 256ths of the logarithm.
-  EllipseSamples samples(unsigned octaves, unsigned share, unsigned narrower, unsigned wider) const;
+  EllipseSamples samples(unsigned largestRatio, unsigned share, unsigned narrower,
+                         unsigned wider) const;
 
 private:
   Gradient along;

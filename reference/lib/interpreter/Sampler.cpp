@@ -105,13 +105,11 @@ Sampler::Sampler(const TextureObject &texture, const Movement &movement)
   }
 }
 
-std::string Sampler::whyNot(bool hasGradients, bool isCube) const {
+std::string Sampler::whyNot(bool isCube) const {
   if (!format.bytes)
     return "a texture's format " + std::to_string(texels.format);
   if (isCube != texels.isCube)
     return "a cube map that is read as something else, or the other way round";
-  if (hasGradients && isCube && anisotropy() && state.flags & kSeamless)
-    return "anisotropy of seamless cube maps";
   return "";
 }
 
@@ -318,7 +316,7 @@ Sampler::Axis Sampler::axisOf(float coordinate, int64_t size, int mode, int offs
   if (std::isnan(coordinate))
     steps = 0;
   else if (isNormalizedCoordinates) {
-    const double most = 0x1p45; // an even number, as all of that size are
+    const double most = 0x1p26; // an even number, as all of that size are
     steps =
         Wide(std::floor(std::clamp(double(coordinate), -most, most) * (1 << kFractionBits))) * size;
   } else {
@@ -379,7 +377,7 @@ void Sampler::addTaps(const SamplePlace &place, unsigned level, unsigned weight,
   };
   if (!isLinear)
     return tap(0, 0, 0, weight);
-  const unsigned far = share(weight, axes[2].weight);
+  const unsigned far = weight - share(weight, kOne - axes[2].weight);
   for (unsigned z = 0; z < 2; ++z) {
     const unsigned part = z ? far : weight - far, right = share(part, axes[0].weight),
                    left = part - right;
@@ -424,7 +422,9 @@ struct FaceTexel {
 FaceTexel beyond(unsigned number, int64_t x, int64_t y, int64_t size) {
   const Face &face = kFaces[number];
   std::array<int64_t, 3> at;
-  at[size_t(face.major)] = face.sign * (size - 1); // folded down by the step that x or y is out
+  const auto out = [&](int64_t index) { return std::max(-index, index + 1 - size); };
+  const int64_t steps = std::min(std::max(out(x), out(y)), size);
+  at[size_t(face.major)] = face.sign * (size + 1 - 2 * steps); // folded down by as many
   at[size_t(face.s)] = face.sSign * (2 * x + 1 - size);
   at[size_t(face.t)] = face.tSign * (2 * y + 1 - size);
   const unsigned other = faceOf(std::array<int64_t, 3>{
@@ -452,8 +452,8 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
   inFace.isNormalizedCoordinates = true;
   const bool isSeamless = isLinear && state.flags & kSeamless;
   const int mode = isSeamless ? kBorder : kClamp; // seamless: taps are looked at one by one
-  const Axis x = inFace.axisOf(on(face.s, face.sSign), size, mode, 0, place.steps[0], isLinear),
-             y = inFace.axisOf(on(face.t, face.tSign), size, mode, 0, place.steps[1], isLinear);
+  Axis x = inFace.axisOf(on(face.s, face.sSign), size, mode, 0, place.steps[0], isLinear),
+       y = inFace.axisOf(on(face.t, face.tSign), size, mode, 0, place.steps[1], isLinear);
   const auto texel = [&](const FaceTexel &at) {
     return texelAt(grid, {at.x, at.y, slice + at.face});
   };
@@ -463,10 +463,20 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
          weight});
     return;
   }
+  const auto isOut = [&](int64_t index) { return index < 0 || index >= size; };
+  const auto isAtEdge = [&](const Axis &axis) {
+    return isOut(axis.index) || isOut(axis.index + 1);
+  };
+  if (isSeamless && isAtEdge(x) && isAtEdge(y)) // beyond two edges are the texels that meet there
+    for (Axis *axis : {&x, &y}) {
+      if (axis->index < -1)
+        *axis = {-1, 0};
+      else if (axis->index >= size)
+        *axis = {size - 1, kOne};
+    }
   const unsigned right = share(weight, x.weight), left = weight - right,
                  upperRight = share(right, y.weight), lowerLeft = share(left, kOne - y.weight);
   unsigned weights[4] = {lowerLeft, right - upperRight, left - lowerLeft, upperRight};
-  const auto isOut = [&](int64_t index) { return index < 0 || index >= size; };
   for (unsigned i = 0; i < 4 && isSeamless; ++i)
     if (isOut(x.index + (i & 1)) && isOut(y.index + (i >> 1))) { // three texels meet in a corner
       const unsigned third = (weights[i] * 2 + 3) / 6;
@@ -497,7 +507,11 @@ static int64_t stepsOf(float level) {
 }
 
 unsigned Sampler::anisotropy() const {
-  return unsigned(bit_width(std::clamp(state.maxAnisotropy, 1u, 16u)) - 1);
+  unsigned largest = 1;
+  for (const unsigned ratio : {2u, 4u, 6u, 8u, 10u, 12u, 16u})
+    if (ratio <= state.maxAnisotropy)
+      largest = ratio;
+  return largest;
 }
 
 Ellipse Sampler::ellipseOf(const SamplePlace &place) const {
@@ -506,8 +520,9 @@ Ellipse Sampler::ellipseOf(const SamplePlace &place) const {
   for (unsigned i = 0; i < place.dimensions; ++i) {
     const double size = isNormalizedCoordinates ? double(grid.sizes[i]) : 1;
     const auto texels = [&](float gradient) {
-      return gradientInTexels(
-          place.dimensions == 3 ? place.at[i] + gradient - place.at[i] : gradient, size);
+      if (place.dimensions == 3) // the difference of two places
+        gradient = std::isnan(place.at[i]) ? 0 : place.at[i] + gradient - place.at[i];
+      return gradientInTexels(gradient, size);
     };
     dx[i] = texels((*place.gradients)[i]);
     dy[i] = texels((*place.gradients)[3 + i]);
@@ -532,36 +547,48 @@ Ellipse Sampler::cubeEllipseOf(const SamplePlace &place, bool &isOnFace) const {
     const float major = std::fabs(from[size_t(face.major)]),
                 otherMajor = std::fabs(to[size_t(kFaces[other].major)]);
     const auto move = [&](int axis, int sign) -> double {
-      const float start = float(sign) * from[size_t(axis)] / major,
-                  end = float(sign) * to[size_t(axis)] / otherMajor;
-      if (other == number || kFaces[other].major != axis)
+      const float start = major > 0 ? float(sign) * from[size_t(axis)] / major : 0, // the middle
+          end = float(sign) * to[size_t(axis)] / otherMajor;
+      if (kFaces[other].major != axis)
         return cutGradient(double(end - start) * half);
       const float height = float(face.sign) * to[size_t(face.major)] / otherMajor;
       const double way = cutGradient(1 - (end < 0 ? -start : start)) + cutGradient(1 - height);
       return cutGradient((end < 0 ? -way : way) * half);
     };
     isOnFace &= other == number;
-    gradients[i] = {move(face.s, face.sSign), move(face.t, face.tSign), 0};
+    const bool isOpposite = (other ^ number) == 1; // it lies a whole face away
+    gradients[i] = {move(face.s, face.sSign), move(face.t, face.tSign),
+                    isOpposite ? cutGradient(2 * half) : 0};
   }
   return {gradients[0], gradients[1], isOnFace};
 }
 
+// With anisotropy, a weight between levels rises faster: a straight line in quarters.
+int64_t Sampler::risen(int64_t steps) const {
+  const unsigned ratio = anisotropy();
+  if (ratio == 1 || state.flags & kEvenLevels)
+    return steps;
+  steps = std::max<int64_t>(steps, 0);
+  const int64_t weight = steps % kOne;
+  const int64_t line = ratio >= 8   ? 8 * weight - 512
+                       : ratio >= 4 ? 7 * weight - 378
+                                    : 6 * weight - (bias() ? 258 : 252);
+  return steps - weight + std::clamp<int64_t>(line >> 2, 0, kOne);
+}
+
+int64_t Sampler::bias() const {
+  constexpr int64_t kMost = 15 * kOne;
+  return std::clamp(stepsOf(state.levelBias), -kMost, kMost);
+}
+
 Sampler::Detail Sampler::detailAt(int64_t steps, bool isAsked) const {
   if (isAsked)
-    steps += stepsOf(state.levelBias);
-  steps = std::max(std::min(steps, stepsOf(state.maxLevel)), stepsOf(state.minLevel));
+    steps += bias();
+  steps = std::max(std::min(risen(steps), stepsOf(state.maxLevel)), stepsOf(state.minLevel));
   steps = std::clamp<int64_t>(steps, 0, int64_t(texels.levels - 1) * kOne);
   if (!state.hasLinearLevels)
     return {unsigned((steps + kOne / 2) / kOne), 0};
-  Detail detail = {unsigned(steps / kOne), unsigned(steps % kOne)};
-  if (const unsigned rise = std::min(anisotropy(), 3u); rise && !(state.flags & kEvenLevels)) {
-    constexpr int kRises[][2] = {{6, 252}, {7, 378}, {8, 512}}; // quarters
-    const auto [slope, start] = kRises[rise - 1];
-    detail.fraction = unsigned(std::clamp((slope * int(detail.fraction) - start) >> 2, 0, 256));
-    detail.level += detail.fraction / kOne;
-    detail.fraction %= kOne;
-  }
-  return detail;
+  return {unsigned(steps / kOne), unsigned(steps % kOne)};
 }
 
 Sampler::Detail Sampler::detailOf(const SamplePlace &place) const {
@@ -599,12 +626,12 @@ Texel Sampler::sampleEllipse(const SamplePlace &place, const Ellipse &ellipse) c
 }
 
 Texel Sampler::sample(const SamplePlace &place) const {
-  if (place.gradients && anisotropy() && place.isCube) {
+  if (place.gradients && isAnisotropic() && place.isCube) {
     bool isOnFace = false;
     const Ellipse ellipse = cubeEllipseOf(place, isOnFace);
     if (isOnFace)
       return sampleEllipse(place, ellipse);
-  } else if (place.gradients && anisotropy() && place.dimensions == 2)
+  } else if (place.gradients && isAnisotropic() && place.dimensions == 2)
     return sampleEllipse(place, ellipseOf(place));
   const Detail detail = detailOf(place);
   Taps taps;
@@ -613,8 +640,7 @@ Texel Sampler::sample(const SamplePlace &place) const {
     addTaps(place, detail.level + 1, detail.fraction, state.isLinear, taps);
   if (taps.size() == 1)
     return read(taps[0].texel ? taps[0].texel : border.data());
-  const bool isSolid = texels.depth && !texels.isLayered && !texels.isCube;
-  return blend(taps, texels.isCube || (isSolid && (detail.fraction || place.gradients)));
+  return blend(taps, texels.isCube);
 }
 
 Texel Sampler::gather(const SamplePlace &place, unsigned channel) const {

@@ -38,8 +38,8 @@ struct SamplePlace {
 class Sampler {
 public:
   explicit Sampler(const TextureObject &texture, const Movement &movement = {});
-  /// Why the texture cannot be read; empty: it can be. `hasGradients`: by tex.grad.
-  std::string whyNot(bool hasGradients, bool isCube) const;
+  /// Why the texture cannot be read; empty: it can be.
+  std::string whyNot(bool isCube) const;
   Texel sample(const SamplePlace &place) const;
   /// tld4: one channel of the four texels around the place.
   Texel gather(const SamplePlace &place, unsigned channel) const;
@@ -75,12 +75,15 @@ private:
   Detail detailOf(const SamplePlace &place) const;
   /// Of a level of detail in 256ths, to which the sampler's bias is yet to be added.
   Detail detailAt(int64_t steps, bool isAsked) const;
+  int64_t risen(int64_t steps) const;
+  int64_t bias() const; // of levels, in 256ths
   Ellipse ellipseOf(const SamplePlace &place) const;
   /// The same of a cube map's. `isOnFace`: no gradient leaves the face; others have no anisotropy.
   Ellipse cubeEllipseOf(const SamplePlace &place, bool &isOnFace) const;
   Texel sampleEllipse(const SamplePlace &place, const Ellipse &ellipse) const;
-  /// log2 of the largest ratio of the axes of ellipses.
+  /// The largest ratio of the axes of ellipses.
   unsigned anisotropy() const;
+  bool isAnisotropic() const { return anisotropy() > 1; }
   Axis axisOf(float coordinate, int64_t size, int mode, int offset, int step, bool isLinear) const;
   static void dropWhereClamped(Axis &axis, int64_t size, int mode);
   int modeOf(unsigned dimension) const;

@@ -142,8 +142,7 @@ void sample(Warp &warp, const Micro &micro) {
       if (last != &found->second) {
         last = &found->second;
         sampler.emplace(found->second, warp.cta.grid.launch.movement);
-        if (const std::string why = sampler->whyNot(sampling.gradients, sampling.brackets.isCube);
-            !why.empty())
+        if (const std::string why = sampler->whyNot(sampling.brackets.isCube); !why.empty())
           return warp.fail("unsupported: " + why, lane);
       }
       texel = texelOf(warp, micro, sampling, *sampler, lane);

@@ -32,30 +32,20 @@ int fail(const std::string &what) {
   return 1;
 }
 
-// How far results may be off, and what share of them may be off by more.
-struct Tolerance {
-  double bound = 0, share = 0;
-};
-Tolerance toleranceOf(const TextureCase &c) {
+// How far results may be off.
+double toleranceOf(const TextureCase &c) {
   const double range = c.format == 0x20   ? 514
                        : c.format == 0x10 ? 512
                                           : 1, // of the texels
       step = range / 256 * 1.01;               // of weights
   const bool isCube = c.shape == Shape::Cube || c.shape == Shape::LayeredCube;
-  // Coordinates of three that are no numbers; cube maps whose direction is along an edge.
-  if (c.ask == Ask::Gradient && isCube)
-    return {step, c.flags & 0x40 && c.maxAnisotropy > 1 ? 0.02 : 0.01};
-  if (c.ask == Ask::Gradient && c.shape == Shape::D3)
-    return {step, 0.02}; // the first ones are the special ones
-  if (c.ask == Ask::Gradient && c.maxAnisotropy > 1)
-    return {step, 0};
-  if (c.ask == Ask::Gradient)
-    return {};
+  if (c.ask == Ask::Gradient && (isCube || c.maxAnisotropy > 1))
+    return step;
   if (c.flags & 16 && c.ask == Ask::Level) // sums of two levels
-    return {1.0 / 4096, 0};
-  if (c.filter == 1 && (isCube || (c.shape == Shape::D3 && c.ask == Ask::Level)))
-    return {step, 0};
-  return {c.filter == 1 && c.format == 8 ? 1.0 / 32767 * 1.01 : 0, 0};
+    return 1.0 / 4096;
+  if (c.filter == 1 && isCube)
+    return step;
+  return c.filter == 1 && c.format == 8 ? 1.0 / 32767 * 1.01 : 0;
 }
 // A case of either kind.
 struct Case {
@@ -119,7 +109,7 @@ struct Comparison {
 Comparison compare(const Case &c, const std::vector<uint32_t> &recorded,
                    const std::vector<uint32_t> &words) {
   Comparison result;
-  const Tolerance tolerance = c.texture ? toleranceOf(*c.texture) : Tolerance();
+  const double bound = c.texture ? toleranceOf(*c.texture) : 0;
   const size_t compared = std::min(words.size(), recorded.size());
   size_t count = 0;
   std::string first;
@@ -130,7 +120,7 @@ Comparison compare(const Case &c, const std::vector<uint32_t> &recorded,
         std::fabs(double(std::bit_cast<float>(words[i])) - std::bit_cast<float>(recorded[i]));
     ++result.differences;
     result.most = std::max(result.most, difference);
-    if (difference <= tolerance.bound && tolerance.bound > 0)
+    if (difference <= bound && bound > 0)
       continue;
     if (count++ == 0) {
       char text[96];
@@ -140,7 +130,7 @@ Comparison compare(const Case &c, const std::vector<uint32_t> &recorded,
     }
   }
   const size_t samples = c.texture ? compared / 4 * c.texture->channels : compared;
-  if (double(count) > tolerance.share * double(samples))
+  if (count)
     result.problem = first + " (" + std::to_string(count) + " of " + std::to_string(samples) + ")";
   return result;
 }
