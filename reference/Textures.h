@@ -17,9 +17,11 @@ struct Texels {
   int format = 0;                            // CUarray_format
   unsigned channels = 1;
   unsigned levels = 1, firstLevel = 0;
+  unsigned firstLayer = 0, layers = 0; // of a view; of cube maps the first one counts faces; 0: all
   bool isLayered = false, isCube = false;
-  bool isLinear = false; // memory of one dimension
-  uint64_t pitch = 0;    // bytes from row to row; 0: rows lie side by side
+  bool isLinear = false;    // memory of one dimension
+  bool isMipmapped = false; // coordinates are normalised then
+  uint64_t pitch = 0;       // bytes from row to row; 0: rows lie side by side
 };
 
 /// CUDA_TEXTURE_DESC.

@@ -61,12 +61,19 @@ double processorSeconds() {
   return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
 
-ObjectHandle makeTexture(int filter, int format) {
-  const Array3DDescriptor descriptor = {kSide, kSide, 0, format, 1, 0};
+struct Kind {
+  const char *name;
+  int filter, format;
+  unsigned channels, flags;
+};
+
+ObjectHandle makeTexture(const Kind &kind) {
+  const Array3DDescriptor descriptor = {kSide, kSide, 0, kind.format, kind.channels, 0};
   ResourceDescriptor resource = {};
   TextureDescriptor texture = {};
   texture.addressMode[0] = texture.addressMode[1] = 1;
-  texture.filter = filter;
+  texture.filter = kind.filter;
+  texture.flags = kind.flags;
   ObjectHandle object = 0;
   return call("cuArray3DCreate_v2", &resource.array, &descriptor) &&
                  call("cuTexObjectCreate", &object,
@@ -77,7 +84,7 @@ ObjectHandle makeTexture(int filter, int format) {
              : 0;
 }
 
-void sample(benchmark::State &state, int filter, int format) {
+void sample(benchmark::State &state, const Kind &kind) {
   void *module = nullptr, *function = nullptr, *context = nullptr, *none = nullptr;
   uint64_t out = 0;
   ObjectHandle texture = 0;
@@ -86,7 +93,7 @@ void sample(benchmark::State &state, int filter, int format) {
                 call("cuModuleLoadData", &module, static_cast<const void *>(kText)) &&
                 call("cuModuleGetFunction", &function, module, "k") &&
                 call("cuMemAlloc_v2", &out, size_t(kBlocks) * kThreads * 4) &&
-                (texture = makeTexture(filter, format));
+                (texture = makeTexture(kind));
   void *values[] = {&out, &texture};
   auto launch = [&] {
     isFine = isFine &&
@@ -110,14 +117,20 @@ void sample(benchmark::State &state, int filter, int format) {
 int main(int argc, char **argv) {
   setenv("RUBIA_DEVICE", "emulator", 0);
   library = dlopen(RUBIA_LIBCUDA, RTLD_NOW);
-  const struct {
-    const char *name;
-    int filter, format;
-  } kKinds[] = {
-      {"point", 0, kFormatFloat}, {"linear", 1, kFormatFloat}, {"linear/u8", 1, kFormatU8}};
-  for (const auto &kind : kKinds)
+  static constexpr Kind kKinds[] = {
+      {"point", 0, kFormatFloat, 1, 0},
+      {"point/u8x4", 0, kFormatU8, 4, 0},
+      {"linear", 1, kFormatFloat, 1, 0},
+      {"linear/f32x4", 1, kFormatFloat, 4, 0},
+      {"linear/f16", 1, kFormatHalf, 1, 0},
+      {"linear/f16x4", 1, kFormatHalf, 4, 0},
+      {"linear/u8", 1, kFormatU8, 1, 0},
+      {"linear/u8x4", 1, kFormatU8, 4, 0},
+      {"linear/f32/normalized", 1, kFormatFloat, 1, kNormalizedCoordinates},
+      {"linear/u8x4/normalized", 1, kFormatU8, 4, kNormalizedCoordinates}};
+  for (const Kind &kind : kKinds)
     benchmark::RegisterBenchmark(kind.name, [&kind](benchmark::State &state) {
-      sample(state, kind.filter, kind.format);
+      sample(state, kind);
     })->Unit(benchmark::kMillisecond);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -56,9 +56,11 @@ struct Sum {
   static INLINE Texel valueOf(Record *record, Texel texel, TexelFormat format, uint32_t mode) {
     if (isExact(format, mode))
       return __builtin_bit_cast(Texel, widened(texel, format));
-    if (!(mode & kStandardRgb))
-      return decode(record, texel, format, mode);
+    if (format.kind() == TexelKind::Bits)
+      return texel;
     texel = takeApart(texel, format);
+    if (!(mode & kStandardRgb))
+      return forEach(texel, [](uint32_t bits) INLINE_LAMBDA { return asBits(halfToFloat(bits)); });
     return {summedStandardRgb(record, texel.x), summedStandardRgb(record, texel.y),
             summedStandardRgb(record, texel.z), texel.w * 257};
   }
@@ -101,12 +103,14 @@ struct Sum {
     number = __builtin_elementwise_fma(__builtin_bit_cast(Numbers, value), Numbers(float(weight)),
                                        number);
   }
-  /// Numbers as point sampling gives them.
-  INLINE void addSampled(Texel texel, uint32_t weight) {
-    addSampled(__builtin_bit_cast(Numbers, texel), weight);
-  }
-  INLINE void addSampled(Numbers value, uint32_t weight) {
-    number = __builtin_elementwise_fma(value, Numbers(float(weight)), number);
+  /// The same of what point sampling gives.
+  INLINE void addSampled(Texel texel, TexelFormat format, uint32_t mode, uint32_t weight) {
+    if (format.kind() == TexelKind::Integer || format.blendsWords()) {
+      add(texel, format, mode, weight, Texel{});
+      return;
+    }
+    number = __builtin_elementwise_fma(__builtin_bit_cast(Numbers, texel), Numbers(float(weight)),
+                                       number);
     isSampled = true;
   }
   /// A number of 8 bits, cut to where one with another exponent ends.

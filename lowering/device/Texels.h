@@ -124,7 +124,11 @@ INLINE Texel decode(Record *record, Texel texel, TexelFormat format, uint32_t mo
   if (kind == TexelKind::Integer)
     return texel;
   if (kind == TexelKind::Half)
-    return forEach(texel, [](uint32_t bits) INLINE_LAMBDA { return asBits(halfToFloat(bits)); });
+    return forEach(texel, [](uint32_t bits) INLINE_LAMBDA {
+      const bool isNan = (bits & 0x7fff) > 0x7c00; // a signalling one stays as it is
+      const uint32_t nan = (bits & 0x8000) << 16 | 0x7f800000 | (bits & 0x3ff) << 13;
+      return isNan ? nan : asBits(halfToFloat(bits));
+    });
   if (mode & kStandardRgb)
     return {asBits(linearFromStandard(record, texel.x).value()),
             asBits(linearFromStandard(record, texel.y).value()),
@@ -195,6 +199,8 @@ INLINE int32_t pointOf(const Grid &grid, uint32_t mode, float x, AddressMode add
     return int32_t(
         (int64_t(fixedOf(x, address)) * (grid.last[i] + 1) + (int64_t(step) << (kFraction - 8))) >>
         kFraction);
+  if (step)
+    x = x == x ? x : 0; // NaN: it matters only then
   return floorOf(__builtin_fmaf(float(step), 1.0f / 256, x));
 }
 INLINE int32_t pairOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i,
@@ -244,7 +250,8 @@ INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers of
   const bool mattersAtEdge = D == 3 || isMoved || mode & kLinearMipmap;
   if (mode & kPlainAddressing) {
     UNROLL for (unsigned i = 0; i < D; ++i) {
-      const float x = offsets[i] && at[i] != at[i] ? 0 : at[i]; // NaN: it matters only then
+      const bool isAway = isMoved || offsets[i];
+      const float x = isAway && at[i] != at[i] ? 0 : at[i]; // NaN: it matters only then
       const int32_t fixed = pairOf(grid, mode, x, AddressMode::Clamp, i, steps[i]),
                     first = (fixed >> 8) + offsets[i];
       taps[i].weight = uint32_t(fixed) & 255;

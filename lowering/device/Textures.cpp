@@ -151,7 +151,8 @@ INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &
     if (isLinear)
       addFiltered<D>(sum, record, grid, at, from, offsets, part);
     else
-      sum.addSampled(samplePoint<D>(record, grid, at, from.slice(grid), offsets), part);
+      sum.addSampled(samplePoint<D>(record, grid, at, from.slice(grid), offsets), format, mode,
+                     part);
     if (levels.weight == 0 || !isFirst)
       break;
     grid = levelOf(record, levels.level + 1);
@@ -159,13 +160,13 @@ INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &
   return sum.result(format, mode);
 }
 
-/// Samples along the longer axis of an ellipse, at one or two levels of detail.
-template <class From>
+/// Samples along the longer axis of an ellipse, at one or two levels of detail. A texture of one
+/// dimension is a row of two.
+template <unsigned D, class From>
 INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, const From &from,
                            Integers offsets) {
   const uint32_t mode = record->mode;
   const TexelFormat format{record->format};
-  const bool isInteger = format.kind() == TexelKind::Integer;
   const Levels levels(record, {float(ellipse.width) * (1.0f / 256), false});
   Sum sum;
   NO_UNROLL for (uint32_t k = 0; k < 2; ++k) {
@@ -190,22 +191,15 @@ INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, c
       if (mode & kLinearFilter) {
         addTaps(
             sum, record,
-            Footprint<2, true>(format.texelShift(), mode, grid, at, slice, offsets, weight, steps),
+            Footprint<D, true>(format.texelShift(), mode, grid, at, slice, offsets, weight, steps),
             shift);
         return;
       }
-      const Texel texel = samplePoint<2>(record, grid, at, slice, offsets, steps);
-      sum.addSampled(isInteger
-                         ? __builtin_convertvector(__builtin_bit_cast(Integers, texel), Numbers)
-                         : __builtin_bit_cast(Numbers, texel),
+      sum.addSampled(samplePoint<D>(record, grid, at, slice, offsets, steps), format, mode,
                      weight << shift);
     });
   }
-  const Texel result = sum.result<10>(format, mode);
-  if (!isInteger || mode & kLinearFilter)
-    return result;
-  return forEach(result, [](uint32_t bits)
-                             INLINE_LAMBDA { return uint32_t(floorOf(asFloat(bits) + 0.5f)); });
+  return sum.result<10>(format, mode);
 }
 
 /// Without what others need: one channel of 32 bits, clamped, without levels.
@@ -367,6 +361,17 @@ DEVICE_FUNCTION Result tex_cube(uint64_t handle, uint32_t layer, float x, float 
   return resultOf(sampleLevels<2>(record, placeOnFace(on), {detail, isPlain != 0},
                                   Face{6 * (layer > last ? last : layer), on.face}, Integers{}));
 }
+DEVICE_FUNCTION Result tex_1d_grad(uint64_t handle, uint32_t, float x, float ax, float bx,
+                                   uint32_t offsets) {
+  Record *record = (Record *)handle;
+  const Numbers at = {x, 0, 0, 0}, a = gradientOf(record, ax, 0, 0),
+                b = gradientOf(record, bx, 0, 0);
+  const Integers texels = offsetsOf(offsets);
+  if (record->maxAnisotropy < 2 || record->mode & kLinearMemory)
+    return resultOf(
+        sampleLevels<1>(record, at, {LongerAxis<1>(a, b).level(), false}, Layer{0}, texels));
+  return resultOf(sampleEllipse<1>(record, at, Ellipse(record, a, b), Layer{0}, texels));
+}
 DEVICE_FUNCTION Result tex_2d_grad(uint64_t handle, uint32_t layer, float x, float y, float ax,
                                    float ay, float bx, float by, uint32_t offsets) {
   Record *record = (Record *)handle;
@@ -376,7 +381,7 @@ DEVICE_FUNCTION Result tex_2d_grad(uint64_t handle, uint32_t layer, float x, flo
   if (record->maxAnisotropy < 2)
     return resultOf(
         sampleLevels<2>(record, at, {LongerAxis<2>(a, b).level(), false}, Layer{layer}, texels));
-  return resultOf(sampleEllipse(record, at, Ellipse(record, a, b), Layer{layer}, texels));
+  return resultOf(sampleEllipse<2>(record, at, Ellipse(record, a, b), Layer{layer}, texels));
 }
 
 // Of cube maps, gradients are those of places on the face of the direction. Where one leaves it,
@@ -395,8 +400,8 @@ DEVICE_FUNCTION Result tex_cube_grad(uint64_t handle, uint32_t layer, float x, f
     return resultOf(sampleLevels<2>(record, placeOnFace(on),
                                     {LongerAxis<3>(a.vector, b.vector, isOnFace).level(), false},
                                     face, Integers{}));
-  return resultOf(sampleEllipse(record, placeOnFace(on), Ellipse(record, a.vector, b.vector), face,
-                                Integers{}));
+  return resultOf(sampleEllipse<2>(record, placeOnFace(on), Ellipse(record, a.vector, b.vector),
+                                   face, Integers{}));
 }
 
 // The levels of detail of gradients, where there is no anisotropy.

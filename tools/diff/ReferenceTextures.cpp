@@ -82,13 +82,19 @@ Error applyView(ArrayRef<uint8_t> view, unsigned texelBytes, Texels &texels) {
   ArrayRegion shape;
   shape.format = texels.format;
   shape.channels = texels.channels;
-  const auto firstLevel = at<unsigned>(view, 32), lastLevel = at<unsigned>(view, 36);
+  const auto firstLevel = at<unsigned>(view, 32), lastLevel = at<unsigned>(view, 36),
+             firstLayer = at<unsigned>(view, 40), lastLayer = at<unsigned>(view, 44);
   if (shape.texelBytes() != texelBytes || at<uint64_t>(view, 8) != texels.width ||
       at<uint64_t>(view, 16) != texels.height || at<uint64_t>(view, 24) != texels.depth ||
-      at<unsigned>(view, 40) || lastLevel < firstLevel || lastLevel >= texels.levels)
-    return createStringError("unsupported: a view of other sizes, or of some layers");
+      lastLevel < firstLevel || firstLevel >= texels.levels || lastLayer < firstLayer ||
+      (texels.isLayered && firstLayer + (texels.isCube ? 6 : 1) > texels.depth))
+    return createStringError("unsupported: a view of other sizes, levels or layers");
   texels.firstLevel = firstLevel;
-  texels.levels = lastLevel - firstLevel + 1;
+  texels.levels = std::min(lastLevel, texels.levels - 1) - firstLevel + 1;
+  if (texels.isLayered) {
+    texels.firstLayer = firstLayer;
+    texels.layers = lastLayer - firstLayer + 1;
+  }
   return Error::success();
 }
 
@@ -117,6 +123,7 @@ Expected<reference::TextureObject> textureOf(const Launch &launch, const Texture
   texels.format = array.format;
   texels.channels = array.channels;
   texels.levels = std::max(array.levels, 1u);
+  texels.isMipmapped = array.levels != 0;
   texels.isLayered = array.flags & kLayered;
   texels.isCube = array.flags & kCubemap;
   if (!texture.view.empty())

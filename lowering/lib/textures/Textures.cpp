@@ -162,8 +162,8 @@ Value *sampleAll(FunctionLowering &fn, const Geometry &geometry, Value *handle,
   return callSampler(fn, Twine("tex_") + geometry.kind, arguments);
 }
 
-// The same for a pair of gradients of two dimensions or a cube map, which may ask for several
-// samples.
+// The same for a pair of gradients that may ask for several samples: not in layers of one
+// dimension, nor in three.
 Value *sampleEllipse(FunctionLowering &fn, const Geometry &geometry, Value *handle,
                      ArrayRef<Value *> at, ArrayRef<Value *> gradients, Value *offsets) {
   IRBuilder<> &b = fn.builder();
@@ -424,7 +424,9 @@ Expected<Value *> lowerTex(FunctionLowering &fn, const ptx::Instruction &inst) {
     append_range(arguments, at);
     if (isInteger)
       return callSampler(fn, Twine("tex_") + geometry.name + "_s32", arguments);
-    if (isGrad && (geometry.dimensions == 2 || geometry.isCube))
+    const bool hasEllipse = geometry.dimensions == 2 || geometry.isCube ||
+                            (geometry.dimensions == 1 && !geometry.isLayered);
+    if (isGrad && hasEllipse)
       return sampleEllipse(fn, geometry, handle, at, gradients, asked.offsets);
     if (isGrad) {
       SmallVector<Value *, 10> between = {handle};

@@ -30,7 +30,7 @@ float halfToFloat(uint16_t half) {
   const int exponent = half >> 10 & 31, fraction = half & 0x3ff;
   const double sign = half >> 15 ? -1 : 1;
   if (exponent == 31)
-    return fraction ? std::nanf("") : float(sign * INFINITY);
+    return bit_cast<float>(uint32_t(half & 0x8000) << 16 | 0x7f800000 | uint32_t(fraction) << 13);
   return float(sign *
                (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24)));
 }
@@ -92,7 +92,8 @@ TexelFormat TexelFormat::of(int format) {
 
 Sampler::Sampler(const TextureObject &texture, const Movement &movement)
     : texels(texture.texels), state(texture.sampler), movement(movement),
-      format(TexelFormat::of(texels.format)), isNormalizedCoordinates(state.flags & kNormalized) {
+      format(TexelFormat::of(texels.format)),
+      isNormalizedCoordinates(state.flags & kNormalized || texels.isMipmapped) {
   if (format.meaning == Meaning::Integer && format.bytes < 4 && !texture.isSurface &&
       !(state.flags & kReadAsInteger))
     format.meaning = Meaning::Normalized;
@@ -344,10 +345,18 @@ void Sampler::dropWhereClamped(Axis &axis, int64_t size, int mode) {
     axis.weight = 0;
 }
 
+int64_t Sampler::toldLayers() const {
+  return texels.layers ? texels.layers : int64_t(texels.isCube ? texels.depth / 6 : texels.depth);
+}
+
+int64_t Sampler::layers() const {
+  const auto slices = int64_t(texels.depth) - texels.firstLayer;
+  return std::max<int64_t>(std::min(toldLayers(), texels.isCube ? slices / 6 : slices), 1);
+}
+
 int64_t Sampler::sliceOf(uint32_t layer) const {
-  const int64_t count =
-      std::max<int64_t>(int64_t(texels.isCube ? texels.depth / 6 : texels.depth), 1);
-  return texels.isLayered ? std::min<int64_t>(layer, count - 1) : 0;
+  const int64_t last = layers() - 1, slices = texels.isCube ? 6 : 1;
+  return texels.isLayered ? texels.firstLayer + slices * std::min<int64_t>(layer, last) : 0;
 }
 
 void Sampler::addTaps(const SamplePlace &place, unsigned level, unsigned weight, bool isLinear,
@@ -447,7 +456,7 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
     const float at = float(sign) * place.at[size_t(axis)] / major;
     return major == 0 || std::isnan(at) ? 0.5f : at * 0.5f + 0.5f;
   };
-  const int64_t size = grid.sizes[0], slice = 6 * sliceOf(place.layer);
+  const int64_t size = grid.sizes[0], slice = sliceOf(place.layer);
   Sampler inFace(*this);
   inFace.isNormalizedCoordinates = true;
   const bool isSeamless = isLinear && state.flags & kSeamless;
@@ -631,7 +640,8 @@ Texel Sampler::sample(const SamplePlace &place) const {
     const Ellipse ellipse = cubeEllipseOf(place, isOnFace);
     if (isOnFace)
       return sampleEllipse(place, ellipse);
-  } else if (place.gradients && isAnisotropic() && place.dimensions == 2)
+  } else if (place.gradients && isAnisotropic() &&
+             (place.dimensions == 2 || (place.dimensions == 1 && !texels.isLayered)))
     return sampleEllipse(place, ellipseOf(place));
   const Detail detail = detailOf(place);
   Taps taps;
@@ -659,8 +669,10 @@ Texel Sampler::fetch(uint32_t layer, std::array<int64_t, 3> at, bool isRow) cons
   if (isRow != texels.isLinear)
     return {};
   const Grid grid = gridOf(0);
+  if (texels.isLayered && layer >= layers())
+    return {};
   if (texels.isLayered)
-    at[2] = layer;
+    at[2] = sliceOf(layer);
   for (unsigned i = 0; i < 3; ++i)
     if (at[i] < 0 || at[i] >= grid.sizes[i])
       return {};
@@ -668,14 +680,17 @@ Texel Sampler::fetch(uint32_t layer, std::array<int64_t, 3> at, bool isRow) cons
 }
 
 std::array<uint32_t, 3> Sampler::sizes(bool ofSurface) const {
-  const auto width = uint32_t(texels.width), height = uint32_t(texels.height),
-             depth = uint32_t(texels.depth);
+  const Grid grid = gridOf(0);
+  const auto width = uint32_t(grid.sizes[0]), height = texels.height ? uint32_t(grid.sizes[1]) : 0,
+             depth = uint32_t(texels.depth), layers = uint32_t(toldLayers());
   if (!height && texels.isLayered)
-    return {width, depth, 0};
+    return {width, layers, 0};
   if (ofSurface)
     return {width, height, height ? depth : 0};
   return {width, texels.isLinear ? 0 : std::max(height, 1u),
-          texels.isCube ? (texels.isLayered ? depth / 6 : 0) : depth};
+          texels.isLayered          ? layers
+          : texels.isCube || !depth ? 0
+                                    : uint32_t(grid.sizes[2])};
 }
 
 std::array<uint32_t, 3> Sampler::sizesAtLevel(uint32_t level) const {

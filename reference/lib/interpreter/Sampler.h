@@ -94,6 +94,10 @@ private:
   void addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned weight, bool isLinear,
                    Taps &taps) const;
   const uint8_t *texelAt(const Grid &grid, std::array<int64_t, 3> at) const;
+  /// The layers that there are, and that queries tell.
+  int64_t layers() const;
+  int64_t toldLayers() const;
+  /// The first slice of a layer, or of the last one before it that there is.
   int64_t sliceOf(uint32_t layer) const;
   Texel read(const uint8_t *texel) const;
   /// `isCoarse`: it is known up to a step of the weights (docs/textures.md).

@@ -46,6 +46,32 @@ std::optional<FormatFacts> factsOf(int format, unsigned channels) {
   return FormatFacts{normalized / 3 % 2, channels, normalized >= 6, false, true};
 }
 
+Result levelsOfSlices(MipmappedArray &array, uint32_t first, uint32_t count, uint64_t &address) {
+  static std::mutex &mutex = *new std::mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  void *&table = array.tablesOfLayers[{first, count}];
+  if (!table) {
+    std::vector<abi::TexelGrid> grids;
+    for (const auto &level : array.levels) {
+      abi::TexelGrid &grid = grids.emplace_back(level->grid);
+      grid.base += first * grid.slicePitch;
+      grid.slices = count;
+    }
+    const size_t bytes = grids.size() * sizeof(grids[0]);
+    void *made = nullptr;
+    if (Result result = allocateDevice(*array.context, &made, bytes))
+      return result;
+    ownedByRuntime(hip(), made);
+    if (Result result = writeDevice(*array.context, made, grids.data(), bytes)) {
+      (void)hip().hipFree(made);
+      return result;
+    }
+    table = made;
+  }
+  address = reinterpret_cast<uint64_t>(table);
+  return kSuccess;
+}
+
 namespace {
 
 // The largest sizes, as Device::attribute gives them. A deep array may be another than a wide one.
@@ -227,6 +253,8 @@ void freeArray(Array *array) {
 }
 void freeMipmapped(MipmappedArray *array) {
   freeMemory(*array->context, array->memory);
+  for (const auto &[layers, table] : array->tablesOfLayers)
+    freeMemory(*array->context, table);
   delete array;
 }
 

@@ -6,6 +6,7 @@
 #include "lowering/Abi.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/cuda/texture/Descriptors.h"
+#include <map>
 #include <optional>
 
 namespace rubia::runtime::cuda {
@@ -38,7 +39,12 @@ struct MipmappedArray {
   size_t bytes;
   std::vector<std::unique_ptr<Array>> levels;
   void *table = nullptr; // abi::TexelGrid of each level, in device memory
+  /// The same of the layers that a view has: its first one, and their number.
+  std::map<std::pair<uint32_t, uint32_t>, void *> tablesOfLayers;
 };
+
+/// The address of a table of the levels, in which there are some slices only.
+Result levelsOfSlices(MipmappedArray &array, uint32_t first, uint32_t count, uint64_t &address);
 
 bool isLive(Array *array);
 bool isLive(MipmappedArray *array);

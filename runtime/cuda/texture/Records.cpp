@@ -24,6 +24,8 @@ struct Source {
   MipmappedArray *mipmapped = nullptr;
   unsigned firstLevel = 0, levels = 1;
   Array3DDescriptor shape = {}; // of an array
+  uint32_t firstSlice = 0,
+           layers = 0; // of a view: layers that it has, as queries tell them; 0: all
   bool isLinear = false;
 };
 
@@ -103,20 +105,24 @@ std::optional<FormatFacts> factsOfView(int format) {
   return index < 24 ? factsOf(kFormats[index / 3], kChannels[index % 3]) : std::nullopt;
 }
 
-// Of cube maps, layers 0 to 0 are all: a cube has six.
+// As an H100 takes them: of a cube map all faces are layer 0. Of an array of cube maps the first
+// layer counts faces, the number of layers cubes. Layers behind the last one are told, and are it.
 Result applyLayers(const ViewDescriptor &view, Source &source) {
-  const bool isCube = source.shape.flags & kArrayCubemap;
-  const size_t depth = source.shape.depth;
-  if (view.lastLayer < view.firstLayer || view.lastLayer >= depth)
+  const bool isCube = source.shape.flags & kArrayCubemap,
+             isLayered = source.shape.flags & kArrayLayered;
+  const auto depth = uint32_t(source.shape.depth);
+  if (view.lastLayer < view.firstLayer || view.firstLayer >= depth ||
+      (!isLayered && view.lastLayer))
     return wrong("there are no such layers");
-  const bool isWhole =
-      view.firstLayer == 0 && (view.lastLayer + 1 == depth || (isCube && !view.lastLayer));
-  if (isWhole)
+  if (!isLayered)
     return kSuccess;
-  if (isCube || source.mipmapped)
-    return fail(kNotSupported, "texture: views of some layers of cube maps and mipmapped arrays");
-  source.shape.depth = source.grid.slices = view.lastLayer - view.firstLayer + 1;
-  source.grid.base += view.firstLayer * source.grid.slicePitch;
+  const uint32_t slicesOfLayer = isCube ? 6 : 1, most = (depth - view.firstLayer) / slicesOfLayer;
+  if (!most)
+    return fail(kNotSupported, "texture: a view of layers begins in the last faces of cube maps");
+  source.firstSlice = view.firstLayer;
+  source.layers = view.lastLayer - view.firstLayer + 1;
+  source.grid.slices = std::min(source.layers, most) * slicesOfLayer;
+  source.grid.base += source.firstSlice * source.grid.slicePitch;
   return kSuccess;
 }
 
@@ -135,10 +141,12 @@ Result applyView(const ViewDescriptor &view, Source &source) {
   const Array3DDescriptor &shape = source.shape;
   if (view.width != shape.width || view.height != shape.height || view.depth != shape.depth)
     return wrong("the view's sizes are not those of the array");
-  if (view.lastLevel < view.firstLevel || view.lastLevel >= source.levels)
+  // Of levels, those behind the last one are left out.
+  if (view.lastLevel < view.firstLevel || view.firstLevel >= source.levels ||
+      (view.lastLevel && !source.mipmapped))
     return wrong("there are no such levels");
   source.firstLevel = view.firstLevel;
-  source.levels = view.lastLevel - view.firstLevel + 1;
+  source.levels = std::min(view.lastLevel, source.levels - 1) - view.firstLevel + 1;
   if (source.mipmapped)
     source.grid = source.mipmapped->levels[view.firstLevel]->grid;
   const bool isLayered = shape.flags & (kArrayLayered | kArrayCubemap);
@@ -204,12 +212,16 @@ void answerQueries(const Source &source, bool isSurface, abi::Texture &record) {
     return;
   const bool isCube = shape.flags & kArrayCubemap, isLayered = shape.flags & kArrayLayered;
   const auto depth = uint32_t(shape.depth);
+  const uint32_t layers = source.layers ? source.layers : isCube ? depth / 6 : depth;
   if (isSurface || (!shape.height && isLayered)) {
-    record.slots[1] = !shape.height && isLayered ? depth : uint32_t(shape.height);
+    record.slots[1] = !shape.height && isLayered ? layers : uint32_t(shape.height);
     record.slots[2] = isSurface && shape.height ? depth : 0;
     return;
   }
-  record.slots[2] = !isCube ? depth : isLayered ? depth / 6 : 0;
+  if (isLayered)
+    record.slots[2] = layers;
+  else if (depth && !isCube)
+    record.slots[2] = source.grid.depth;
 }
 
 uint32_t addressModes(const TextureDescriptor &texture, bool isNormalized) {
@@ -271,7 +283,8 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   if (view)
     if (Result result = applyView(*view, source))
       return result;
-  const bool isNormalized = texture.flags & kNormalizedCoordinates;
+  // With levels there are no others.
+  const bool isNormalized = texture.flags & kNormalizedCoordinates || source.mipmapped;
   record = {};
   record.grid = source.grid;
   record.format = formatOf(source.format, texture.flags & kReadAsInteger);
@@ -293,15 +306,16 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   } else {
     if (texture.filter == 1) {
       record.mode |= abi::kLinearFilter;
-      if (isInteger && source.format.channelShift == 2)
-        record.format |= abi::TexelFormat::kBlendsWords | uint32_t(source.format.isSigned)
-                                                              << abi::TexelFormat::kSignShift;
       if (isCube && texture.flags & kSeamlessCubemap)
         record.mode |= abi::kSeamless;
     }
     if (isNormalized || isCube)
       record.mode |= abi::kNormalizedCoordinates;
   }
+  const bool blends = texture.filter == 1 || (source.mipmapped && texture.mipmapFilter == 1);
+  if (blends && !source.isLinear && isInteger && source.format.channelShift == 2)
+    record.format |= abi::TexelFormat::kBlendsWords | uint32_t(source.format.isSigned)
+                                                          << abi::TexelFormat::kSignShift;
   if ((record.mode & abi::kAddressModes) == abi::kAllClamp)
     record.mode |= abi::kPlainAddressing;
   const bool scales = record.mode & abi::kNormalizedCoordinates;
@@ -324,13 +338,17 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   if (record.maxAnisotropy > 1 && isInteger && source.format.channelShift == 2)
     return fail(kNotSupported, "texture: anisotropy of 32-bit integers");
   if (source.mipmapped) {
-    const auto table = reinterpret_cast<uint64_t>(source.mipmapped->table);
+    auto table = reinterpret_cast<uint64_t>(source.mipmapped->table);
+    if (source.layers)
+      if (Result result =
+              levelsOfSlices(*source.mipmapped, source.firstSlice, record.grid.slices, table))
+        return result;
     record.levels = table + source.firstLevel * sizeof(abi::TexelGrid);
     record.levelCount = source.levels;
     record.minLevel = texture.minLevel;
     record.maxLevel = texture.maxLevel;
     record.levelBias = levelBiasOf(texture.levelBias);
-    if (texture.mipmapFilter == 1 && !isInteger)
+    if (texture.mipmapFilter == 1)
       record.mode |= abi::kLinearMipmap;
     if (!(texture.flags & kDisableTrilinearOptimization))
       record.mode |= uint32_t(riseOf(record)) << abi::kTrilinearRise;

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/golden/textures/Cases.h"
-#include "tests/golden/textures/Random.h"
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
+#include "tests/golden/textures/CaseShapes.h"
 
 namespace rubia::golden {
 
@@ -17,44 +11,12 @@ const char *nameOf(Shape shape) {
 
 namespace {
 
-struct Format {
-  const char *name;
-  int code;
-  unsigned bytes; // of a channel
-  bool isFloat;
-};
-constexpr Format kFormats[] = {{"u8", 1, 1, false},    {"u16", 2, 2, false},  {"u32", 3, 4, false},
-                               {"s8", 8, 1, false},    {"s16", 9, 2, false},  {"s32", 10, 4, false},
-                               {"f16", 0x10, 2, true}, {"f32", 0x20, 4, true}};
-const Format &formatOf(int code) {
-  return *std::find_if(std::begin(kFormats), std::end(kFormats),
-                       [&](const Format &format) { return format.code == code; });
-}
-
 const char *modeName(int mode) {
   constexpr const char *kNames[] = {"wrap", "clamp", "mirror", "border"};
   return kNames[mode];
 }
 
 // ---------- The list
-
-unsigned dimensionsOf(Shape shape) {
-  switch (shape) {
-  case Shape::Linear:
-  case Shape::D1:
-  case Shape::Layered1:
-    return 1;
-  case Shape::Pitched:
-  case Shape::D2:
-  case Shape::Layered2:
-    return 2;
-  default:
-    return 3;
-  }
-}
-bool isLayered(Shape shape) {
-  return shape == Shape::Layered1 || shape == Shape::Layered2 || shape == Shape::LayeredCube;
-}
 
 TextureCase base(Shape shape) {
   TextureCase c;
@@ -555,6 +517,206 @@ struct List {
         add(c, ".levels" + std::to_string(levels));
       }
   }
+
+  void addView(TextureCase c) {
+    const View &view = c.view;
+    c.view.isThere = true;
+    std::string what = ".view";
+    if (view.format)
+      what += std::string(".") + formatOf(view.format).name + "x" + std::to_string(view.channels);
+    if (c.levels)
+      what += ".levels" + std::to_string(view.firstLevel) + "-" + std::to_string(view.lastLevel) +
+              (view.hasSizesOfLevel ? ".its.sizes" : "");
+    if (c.depth && c.shape != Shape::D3)
+      what += ".layers" + std::to_string(view.firstLayer) + "-" + std::to_string(view.lastLayer);
+    add(c, what);
+  }
+
+  void viewsOfLayers() {
+    struct Layers {
+      unsigned first, last;
+    };
+    for (Shape shape : {Shape::Layered1, Shape::Layered2}) {
+      for (auto [first, last] :
+           {Layers{0, 2}, {0, 0}, {1, 1}, {2, 2}, {1, 2}, {0, 1}, {2, 3}, {2, 1}})
+        for (Ask ask : {Ask::Float, Ask::Query}) {
+          TextureCase c = base(shape);
+          c.ask = ask;
+          c.view.firstLayer = first;
+          c.view.lastLayer = last;
+          addView(c);
+        }
+      for (Ask ask : {Ask::Integer, Ask::Level, Ask::Gradient}) {
+        TextureCase c = base(shape);
+        c.ask = ask;
+        c.filter = ask != Ask::Integer;
+        c.flags = c.filter ? 2 : 0;
+        c.view.firstLayer = 1;
+        c.view.lastLayer = 2;
+        addView(c);
+      }
+    }
+    for (auto [first, last] : {Layers{0, 0}, {0, 5}, {1, 1}, {3, 5}, {5, 5}, {0, 2}})
+      for (Ask ask : {Ask::Float, Ask::Query}) {
+        TextureCase c = base(Shape::Cube);
+        c.ask = ask;
+        c.view.firstLayer = first;
+        c.view.lastLayer = last;
+        addView(c);
+      }
+    for (auto [first, last] :
+         {Layers{0, 0}, {0, 1}, {1, 1}, {0, 11}, {6, 11}, {0, 5}, {6, 6}, {3, 8}, {11, 11}})
+      for (Ask ask : {Ask::Float, Ask::Query}) {
+        TextureCase c = base(Shape::LayeredCube);
+        c.ask = ask;
+        c.view.firstLayer = first;
+        c.view.lastLayer = last;
+        c.statusHere = c.depth - first < 6 ? 801 : 0; // not one cube map is left
+        addView(c);
+      }
+  }
+
+  void viewsOfLevels() {
+    const struct {
+      unsigned first, last;
+      bool hasSizesOfLevel;
+    } kLevels[] = {{0, 2, false}, {1, 2, false}, {1, 2, true}, {1, 1, false},
+                   {0, 1, false}, {2, 2, true},  {1, 3, false}};
+    for (Shape shape : {Shape::D2, Shape::D3, Shape::Layered2, Shape::Cube, Shape::LayeredCube})
+      for (const auto &levels : kLevels)
+        for (Ask ask : {Ask::Level, Ask::Query}) {
+          TextureCase c = base(shape);
+          c.ask = ask;
+          c.filter = c.mipmapFilter = 1;
+          c.flags = 2;
+          c.levels = 3;
+          c.maxLevel = 2;
+          c.view.firstLevel = levels.first;
+          c.view.lastLevel = levels.last;
+          c.view.hasSizesOfLevel = levels.hasSizesOfLevel;
+          c.view.lastLayer = shape == Shape::D2 || shape == Shape::D3 ? 0 : c.depth - 1;
+          addView(c);
+          if (shape == Shape::Layered2 && !levels.hasSizesOfLevel) {
+            c.view.firstLayer = 1;
+            addView(c);
+          }
+        }
+    const struct {
+      int format;
+      unsigned channels;
+      int asFormat;
+      unsigned asChannels;
+    } kFormats[] = {{0x20, 1, 3, 1}, {0x20, 1, 1, 4}, {3, 1, 0x10, 2},    {1, 4, 9, 2},
+                    {0x10, 4, 3, 2}, {9, 2, 8, 4},    {0x20, 4, 0x10, 4}, {1, 4, 1, 1}};
+    for (const auto &formats : kFormats) {
+      TextureCase c = base(Shape::D2);
+      c.format = formats.format;
+      c.channels = formats.channels;
+      c.view.format = formats.asFormat;
+      c.view.channels = formats.asChannels;
+      addView(c);
+    }
+  }
+
+  // What is rarely asked together.
+  void corners() {
+    for (unsigned anisotropy : {4u, 16u})
+      for (int mipmapFilter : {0, 1})
+        for (Shape shape :
+             {Shape::D1, Shape::D2, Shape::D3, Shape::Layered1, Shape::Layered2, Shape::Cube}) {
+          TextureCase c = base(shape);
+          c.width = 64;
+          c.height = c.height ? 64 : 0;
+          c.depth = shape == Shape::D3 ? 64 : c.depth;
+          c.ask = Ask::Gradient;
+          c.filter = 1;
+          c.mipmapFilter = mipmapFilter;
+          c.flags = shape == Shape::Cube ? 0x42 : 2;
+          c.levels = 7;
+          c.maxLevel = 6;
+          c.maxAnisotropy = anisotropy;
+          c.scale = 4;
+          add(c, (mipmapFilter ? ".mip.aniso" : ".nearest.aniso") + std::to_string(anisotropy));
+          if (shape == Shape::Cube || !mipmapFilter)
+            continue;
+          c.addressX = 3;
+          c.addressY = 2;
+          c.addressZ = 0;
+          c.offsets = 2;
+          add(c, ".mip.aniso" + std::to_string(anisotropy) + ".mixed");
+        }
+    // Formats with anisotropy.
+    for (int format : {1, 2, 8, 9, 0x10})
+      for (unsigned flags : {0u, 1u, 0x10u}) {
+        if (flags == 1 ? format == 0x10 : flags && format != 1)
+          continue;
+        TextureCase c = base(Shape::D2);
+        c.width = c.height = 64;
+        c.ask = Ask::Gradient;
+        c.format = format;
+        c.channels = 4;
+        c.filter = !(flags & 1);
+        c.mipmapFilter = 1;
+        c.flags = 2 | flags;
+        c.levels = 7;
+        c.maxLevel = 6;
+        c.maxAnisotropy = 16;
+        c.scale = 4;
+        add(c, ".aniso16");
+      }
+    // Gradients of textures without levels, and of coordinates that are no fractions.
+    for (Shape shape : {Shape::D2, Shape::Pitched, Shape::Layered2, Shape::D3})
+      for (unsigned anisotropy : {0u, 8u})
+        for (unsigned flags : {0u, 2u}) {
+          TextureCase c = base(shape);
+          c.ask = Ask::Gradient;
+          c.filter = 1;
+          c.flags = flags;
+          c.maxAnisotropy = anisotropy;
+          c.scale = flags ? 2 : 2 * c.width;
+          add(c, ".aniso" + std::to_string(anisotropy));
+        }
+    // Levels without fractions as coordinates, of layers and of integers.
+    for (Shape shape :
+         {Shape::D1, Shape::D2, Shape::D3, Shape::Layered1, Shape::Layered2, Shape::LayeredCube})
+      for (unsigned flags : {0u, 2u})
+        for (float bias : {0.0f, 0.6f}) {
+          TextureCase c = base(shape);
+          c.ask = Ask::Level;
+          c.filter = c.mipmapFilter = 1;
+          c.flags = flags;
+          c.levels = 3;
+          c.maxLevel = 2;
+          c.levelBias = bias;
+          add(c, ".corner" + std::to_string(int(bias * 10)));
+        }
+    for (int format : {1, 3, 10})
+      for (int filter : {0, 1}) {
+        TextureCase c = base(Shape::D2);
+        c.ask = Ask::Level;
+        c.format = format;
+        c.filter = filter;
+        c.mipmapFilter = 1;
+        c.flags = format == 1 ? 3 : 2;
+        c.levels = 3;
+        c.maxLevel = 2;
+        add(c, ".mip");
+      }
+    // The level of detail of three dimensions and of cube maps, finely.
+    for (Shape shape : {Shape::D3, Shape::Cube})
+      for (unsigned scale : {1u, 8u}) {
+        TextureCase c = base(shape);
+        c.width = c.height = 64;
+        c.depth = shape == Shape::D3 ? 64 : 6;
+        c.ask = Ask::Gradient;
+        c.mipmapFilter = 1;
+        c.flags = 2;
+        c.levels = 7;
+        c.maxLevel = 6;
+        c.scale = scale;
+        add(c, ".fine" + std::to_string(scale));
+      }
+  }
 };
 
 } // namespace
@@ -587,145 +749,15 @@ const std::vector<TextureCase> &textureCases(unsigned recording) {
     list.queries();
     return list.all;
   }();
-  return recording == 0 ? first : recording == 1 ? second : third;
-}
-
-// ---------- Contents
-
-unsigned texelBytes(const TextureCase &c) { return formatOf(c.format).bytes * c.channels; }
-
-static uint16_t halfOf(int eighths) { // exact: |eighths| < 2048
-  if (eighths == 0)
-    return 0;
-  const unsigned sign = eighths < 0 ? 0x8000 : 0, magnitude = unsigned(std::abs(eighths));
-  const int exponent = std::bit_width(magnitude) - 1;
-  return uint16_t(sign | (unsigned(exponent - 3 + 15) << 10) |
-                  ((magnitude << (10 - exponent)) & 0x3ff));
-}
-
-std::vector<uint8_t> texelsOf(const TextureCase &c, unsigned level) {
-  auto shrunk = [&](unsigned size) { return std::max(size >> level, 1u); };
-  const bool isDeep = c.shape == Shape::D3;
-  const size_t texels = size_t(shrunk(c.width)) * shrunk(c.height) *
-                        (isDeep ? shrunk(c.depth) : std::max(c.depth, 1u));
-  const Format &format = formatOf(c.format);
-  Random random(c.name + "/" + std::to_string(level));
-  std::vector<uint8_t> bytes(texels * texelBytes(c));
-  for (size_t i = 0; i < texels * c.channels; ++i) {
-    uint32_t bits = random.next() >> 8;
-    if (format.code == 0x20) // of 12 bits, with the level
-      bits = std::bit_cast<uint32_t>(float(int(bits % 4096) - 1024) * 0.125f + float(level));
-    else if (format.code == 0x10)
-      bits = halfOf(int(bits % 4095) - 2047);
-    else if (bits % 16 == 0) // often what is on the edge
-      bits = bits & 16 ? ~0u : 0x80808080u;
-    memcpy(&bytes[i * format.bytes], &bits, format.bytes);
-  }
-  return bytes;
-}
-
-// ---------- Coordinates
-
-namespace {
-
-float coordinate(Random &random, unsigned index, unsigned size, bool isNormalized) {
-  const float texels = float(size), unit = isNormalized ? 1 / texels : 1;
-  if (index < 64) {
-    const float kSpecial[] = {0.0f,
-                              -0.0f,
-                              std::numeric_limits<float>::quiet_NaN(),
-                              std::numeric_limits<float>::infinity(),
-                              -std::numeric_limits<float>::infinity(),
-                              1e10f,
-                              -1e10f,
-                              1e-40f,
-                              texels * unit,
-                              (texels - 0.5f) * unit,
-                              std::nextafter(texels * unit, 0.0f),
-                              0.5f * unit,
-                              -0.5f * unit,
-                              1e6f * unit,
-                              -1e6f * unit,
-                              3e9f};
-    return kSpecial[random.below(16)];
-  }
-  const float at = (random.unit() * 2.5f - 0.75f) * texels;
-  switch (index % 4) {
-  case 0: // between the steps of weights
-    return std::floor(at * 512) / 512 * unit;
-  case 1:
-    return (random.unit() * 1.25f - 0.125f) * texels * unit;
-  case 2:
-    return std::floor(at * 2) / 2 * unit;
-  default:
-    return at * unit;
-  }
-}
-
-int32_t integerCoordinate(Random &random, unsigned index, unsigned size) {
-  if (index < 16)
-    return index % 4 == 0   ? INT32_MIN
-           : index % 4 == 1 ? INT32_MAX
-           : index % 4 == 2 ? -1
-                            : int(size);
-  return int32_t(random.below(size + 7)) - 3;
-}
-
-} // namespace
-
-std::vector<uint32_t> coordinatesOf(const TextureCase &c) {
-  Random random(c.name + "/coordinates");
-  std::vector<uint32_t> words(4 * kTextureCoordinates);
-  const bool isCube = c.shape == Shape::Cube || c.shape == Shape::LayeredCube;
-  for (unsigned i = 0; i < kTextureCoordinates; ++i) {
-    uint32_t *at = &words[4 * i];
-    if (isLayered(c.shape))
-      *at++ = random.below(c.shape == Shape::LayeredCube ? c.depth / 6 + 1 : c.depth + 2);
-    const unsigned sizes[] = {c.width, c.height, c.depth};
-    for (unsigned d = 0; d < dimensionsOf(c.shape); ++d, ++at) {
-      if (isCube) { // a direction, sometimes along an edge
-        float value = random.unit() * 2 - 1;
-        if (i % 8 == 7)
-          value = float(int(random.below(3)) - 1);
-        *at = std::bit_cast<uint32_t>(value);
-      } else if (c.ask == Ask::Integer) {
-        *at = uint32_t(integerCoordinate(random, i, sizes[d]));
-      } else {
-        *at = std::bit_cast<uint32_t>(coordinate(random, i, sizes[d], c.flags & 2));
-      }
-    }
-  }
-  return words;
-}
-
-std::vector<uint32_t> detailsOf(const TextureCase &c) {
-  Random random(c.name + "/details");
-  std::vector<uint32_t> words(8 * kTextureCoordinates);
-  for (unsigned i = 0; i < kTextureCoordinates; ++i) {
-    uint32_t *at = &words[8 * i];
-    if (c.ask == Ask::Level) {
-      float level = random.unit() * (float(c.levels) + 1) - 0.75f;
-      if (c.levels > 10) // beyond what bounds bring back
-        level = random.unit() * 64 - 32;
-      if (i % 4 == 1)
-        level = std::floor(level * 2) / 2;
-      else if (i % 4 == 2)
-        level = std::floor(level * 512) / 512;
-      if (i % 64 == 3)
-        level = i % 128 == 3 ? std::numeric_limits<float>::quiet_NaN()
-                             : std::numeric_limits<float>::infinity();
-      at[0] = std::bit_cast<uint32_t>(level);
-    } else if (c.ask == Ask::Query) {
-      at[0] = i % 8 == 7 ? random.next() : random.below(20) - 4;
-    } else if (c.ask == Ask::Gradient) {
-      for (unsigned k = 0; k < 8; ++k) {
-        const float step = std::exp2(random.unit() * 5 - 3) * float(c.scale);
-        const float sign = random.next() & 1 ? -1.0f : 1.0f;
-        at[k] = std::bit_cast<uint32_t>(i % 16 == 0 ? 0.0f : sign * step / float(c.width));
-      }
-    }
-  }
-  return words;
+  static const std::vector<TextureCase> fourth = [] {
+    List list;
+    list.viewsOfLayers();
+    list.viewsOfLevels();
+    list.corners();
+    return list.all;
+  }();
+  const std::vector<TextureCase> *lists[] = {&first, &second, &third, &fourth};
+  return *lists[recording];
 }
 
 } // namespace rubia::golden

@@ -14,6 +14,15 @@ enum class Shape { Linear, Pitched, D1, D2, D3, Layered1, Layered2, Cube, Layere
 enum class Ask { Float, Integer, Level, Gradient, Gather, Query };
 const char *nameOf(Shape shape);
 
+/// What a texture object sees of its array. Its sizes are those of the array, or of its first
+/// level.
+struct View {
+  bool isThere = false, hasSizesOfLevel = false;
+  int format = 0; // 0: the array's
+  unsigned channels = 1;
+  unsigned firstLevel = 0, lastLevel = 0, firstLayer = 0, lastLayer = 0;
+};
+
 struct TextureCase {
   std::string name; // for people; unique
   Shape shape = Shape::D2;
@@ -28,9 +37,11 @@ struct TextureCase {
   unsigned component = 0; // of a gather
   unsigned scale = 1;     // gradients: texels of the larger one
   unsigned offsets = 0;   // which offsets of texels the instruction has: an index, 0 for none
+  View view;
+  int statusHere = 0; // what Rubia answers instead of an H100, which reads behind the array
 };
 
-/// In the order of the recordings, of which there are three.
+/// In the order of the recordings, of which there are four.
 const std::vector<TextureCase> &textureCases(unsigned recording);
 
 inline constexpr unsigned kTextureCoordinates = 4096;
@@ -41,6 +52,9 @@ unsigned texelBytes(const TextureCase &c);
 
 /// Four words for each thread: layer and coordinates in the order of the instruction.
 std::vector<uint32_t> coordinatesOf(const TextureCase &c);
+/// Which threads ask for a layer that a view promises and its array has not. What these get is
+/// nobody's texel.
+std::vector<bool> asksBehindLayers(const TextureCase &c);
 /// Eight words for each thread: the level of detail, two gradients, or the level of a query.
 std::vector<uint32_t> detailsOf(const TextureCase &c);
 

@@ -29,10 +29,23 @@ reference::Texels texelsOf(const TextureCase &c, std::vector<uint8_t> &bytes) {
   texels.format = c.format;
   texels.channels = c.channels;
   texels.levels = std::max(c.levels, 1u);
+  texels.isMipmapped = c.levels != 0;
   texels.isCube = c.shape == Shape::Cube || c.shape == Shape::LayeredCube;
   texels.isLayered =
       c.shape == Shape::Layered1 || c.shape == Shape::Layered2 || c.shape == Shape::LayeredCube;
   texels.isLinear = c.shape == Shape::Linear;
+  if (!c.view.isThere)
+    return texels;
+  if (c.view.format) {
+    texels.format = c.view.format;
+    texels.channels = c.view.channels;
+  }
+  texels.firstLevel = c.view.firstLevel;
+  texels.levels = std::min(c.view.lastLevel, texels.levels - 1) - c.view.firstLevel + 1;
+  if (texels.isLayered) {
+    texels.firstLayer = c.view.firstLayer;
+    texels.layers = c.view.lastLayer - c.view.firstLayer + 1;
+  }
   return texels;
 }
 

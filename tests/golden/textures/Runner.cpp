@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/golden/textures/Runner.h"
+#include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
+#include <iterator>
 #include <stdexcept>
 
 using namespace rubia::runtime::cuda;
@@ -93,6 +95,26 @@ int TextureRunner::makeResource(const TextureCase &c, ResourceDescriptor &resour
   return 0;
 }
 
+static ViewDescriptor viewOf(const TextureCase &c) {
+  constexpr int kFormats[] = {1, 8, 2, 9, 3, 10, 0x10, 0x20}; // of CUresourceViewFormat
+  const int format = c.view.format ? c.view.format : c.format;
+  const unsigned channels = c.view.format ? c.view.channels : c.channels;
+  ViewDescriptor view = {};
+  const auto place = std::find(std::begin(kFormats), std::end(kFormats), format);
+  view.format = 1 + 3 * int(place - kFormats) + (channels == 4 ? 2 : int(channels) - 1);
+  const auto sized = [&](unsigned size) {
+    return size && c.view.hasSizesOfLevel ? std::max(size >> c.view.firstLevel, 1u) : size;
+  };
+  view.width = sized(c.width);
+  view.height = sized(c.height);
+  view.depth = c.shape == Shape::D3 ? sized(c.depth) : c.depth;
+  view.firstLevel = c.view.firstLevel;
+  view.lastLevel = c.view.lastLevel;
+  view.firstLayer = c.view.firstLayer;
+  view.lastLayer = c.view.lastLayer;
+  return view;
+}
+
 int TextureRunner::sample(const TextureCase &c, unsigned count, std::vector<uint32_t> &words) {
   ResourceDescriptor resource;
   int status = makeResource(c, resource);
@@ -108,11 +130,12 @@ int TextureRunner::sample(const TextureCase &c, unsigned count, std::vector<uint
   texture.minLevel = c.minLevel;
   texture.maxLevel = c.maxLevel;
   memcpy(texture.border, c.border, sizeof(texture.border));
+  const ViewDescriptor view = viewOf(c);
   uint64_t object = 0;
   if (!status)
     status = call("cuTexObjectCreate", &object, static_cast<const ResourceDescriptor *>(&resource),
                   static_cast<const TextureDescriptor *>(&texture),
-                  static_cast<const ViewDescriptor *>(nullptr));
+                  c.view.isThere ? &view : static_cast<const ViewDescriptor *>(nullptr));
   if (!status) {
     const std::vector<uint32_t> coordinates = coordinatesOf(c), details = detailsOf(c);
     uint64_t at = upload(coordinates.data(), coordinates.size() * 4);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texels and coordinates of the cases (Cases.h), which follow from their names.
+#include "tests/golden/textures/CaseShapes.h"
+#include "tests/golden/textures/Random.h"
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace rubia::golden {
+
+// ---------- Contents
+
+unsigned texelBytes(const TextureCase &c) { return formatOf(c.format).bytes * c.channels; }
+
+static uint16_t halfOf(int eighths) { // exact: |eighths| < 2048
+  if (eighths == 0)
+    return 0;
+  const unsigned sign = eighths < 0 ? 0x8000 : 0, magnitude = unsigned(std::abs(eighths));
+  const int exponent = std::bit_width(magnitude) - 1;
+  return uint16_t(sign | (unsigned(exponent - 3 + 15) << 10) |
+                  ((magnitude << (10 - exponent)) & 0x3ff));
+}
+
+std::vector<uint8_t> texelsOf(const TextureCase &c, unsigned level) {
+  auto shrunk = [&](unsigned size) { return std::max(size >> level, 1u); };
+  const bool isDeep = c.shape == Shape::D3;
+  const size_t texels = size_t(shrunk(c.width)) * shrunk(c.height) *
+                        (isDeep ? shrunk(c.depth) : std::max(c.depth, 1u));
+  const Format &format = formatOf(c.format);
+  Random random(c.name + "/" + std::to_string(level));
+  std::vector<uint8_t> bytes(texels * texelBytes(c));
+  for (size_t i = 0; i < texels * c.channels; ++i) {
+    uint32_t bits = random.next() >> 8;
+    if (format.code == 0x20) // of 12 bits, with the level
+      bits = std::bit_cast<uint32_t>(float(int(bits % 4096) - 1024) * 0.125f + float(level));
+    else if (format.code == 0x10)
+      bits = halfOf(int(bits % 4095) - 2047);
+    else if (bits % 16 == 0) // often what is on the edge
+      bits = bits & 16 ? ~0u : 0x80808080u;
+    memcpy(&bytes[i * format.bytes], &bits, format.bytes);
+  }
+  return bytes;
+}
+
+// ---------- Coordinates
+
+namespace {
+
+float coordinate(Random &random, unsigned index, unsigned size, bool isNormalized) {
+  const float texels = float(size), unit = isNormalized ? 1 / texels : 1;
+  if (index < 64) {
+    const float kSpecial[] = {0.0f,
+                              -0.0f,
+                              std::numeric_limits<float>::quiet_NaN(),
+                              std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity(),
+                              1e10f,
+                              -1e10f,
+                              1e-40f,
+                              texels * unit,
+                              (texels - 0.5f) * unit,
+                              std::nextafter(texels * unit, 0.0f),
+                              0.5f * unit,
+                              -0.5f * unit,
+                              1e6f * unit,
+                              -1e6f * unit,
+                              3e9f};
+    return kSpecial[random.below(16)];
+  }
+  const float at = (random.unit() * 2.5f - 0.75f) * texels;
+  switch (index % 4) {
+  case 0: // between the steps of weights
+    return std::floor(at * 512) / 512 * unit;
+  case 1:
+    return (random.unit() * 1.25f - 0.125f) * texels * unit;
+  case 2:
+    return std::floor(at * 2) / 2 * unit;
+  default:
+    return at * unit;
+  }
+}
+
+int32_t integerCoordinate(Random &random, unsigned index, unsigned size) {
+  if (index < 16)
+    return index % 4 == 0   ? INT32_MIN
+           : index % 4 == 1 ? INT32_MAX
+           : index % 4 == 2 ? -1
+                            : int(size);
+  return int32_t(random.below(size + 7)) - 3;
+}
+
+} // namespace
+
+std::vector<uint32_t> coordinatesOf(const TextureCase &c) {
+  Random random(c.name + "/coordinates");
+  std::vector<uint32_t> words(4 * kTextureCoordinates);
+  const bool isCube = c.shape == Shape::Cube || c.shape == Shape::LayeredCube;
+  for (unsigned i = 0; i < kTextureCoordinates; ++i) {
+    uint32_t *at = &words[4 * i];
+    if (isLayered(c.shape))
+      *at++ = random.below(c.shape == Shape::LayeredCube ? c.depth / 6 + 1 : c.depth + 2);
+    const unsigned sizes[] = {c.width, c.height, c.depth};
+    for (unsigned d = 0; d < dimensionsOf(c.shape); ++d, ++at) {
+      if (isCube) { // a direction, sometimes along an edge
+        float value = random.unit() * 2 - 1;
+        if (i % 8 == 7)
+          value = float(int(random.below(3)) - 1);
+        *at = std::bit_cast<uint32_t>(value);
+      } else if (c.ask == Ask::Integer) {
+        *at = uint32_t(integerCoordinate(random, i, sizes[d]));
+      } else {
+        *at = std::bit_cast<uint32_t>(coordinate(random, i, sizes[d], c.flags & 2));
+      }
+    }
+  }
+  return words;
+}
+
+std::vector<bool> asksBehindLayers(const TextureCase &c) {
+  std::vector<bool> result(kTextureCoordinates);
+  if (!c.view.isThere || !isLayered(c.shape) || c.ask == Ask::Query)
+    return result;
+  const unsigned slices = c.depth - c.view.firstLayer,
+                 there = c.shape == Shape::LayeredCube ? slices / 6 : slices,
+                 promised = c.view.lastLayer - c.view.firstLayer + 1;
+  if (promised <= there)
+    return result;
+  const std::vector<uint32_t> coordinates = coordinatesOf(c);
+  for (unsigned i = 0; i < kTextureCoordinates; ++i)
+    result[i] = coordinates[4 * i] >= there;
+  return result;
+}
+
+std::vector<uint32_t> detailsOf(const TextureCase &c) {
+  Random random(c.name + "/details");
+  std::vector<uint32_t> words(8 * kTextureCoordinates);
+  for (unsigned i = 0; i < kTextureCoordinates; ++i) {
+    uint32_t *at = &words[8 * i];
+    if (c.ask == Ask::Level) {
+      float level = random.unit() * (float(c.levels) + 1) - 0.75f;
+      if (c.levels > 10) // beyond what bounds bring back
+        level = random.unit() * 64 - 32;
+      if (i % 4 == 1)
+        level = std::floor(level * 2) / 2;
+      else if (i % 4 == 2)
+        level = std::floor(level * 512) / 512;
+      if (i % 64 == 3)
+        level = i % 128 == 3 ? std::numeric_limits<float>::quiet_NaN()
+                             : std::numeric_limits<float>::infinity();
+      at[0] = std::bit_cast<uint32_t>(level);
+    } else if (c.ask == Ask::Query) {
+      at[0] = i % 8 == 7 ? random.next() : random.below(20) - 4;
+    } else if (c.ask == Ask::Gradient) {
+      for (unsigned k = 0; k < 8; ++k) {
+        const float step = std::exp2(random.unit() * 5 - 3) * float(c.scale);
+        const float sign = random.next() & 1 ? -1.0f : 1.0f;
+        at[k] = std::bit_cast<uint32_t>(i % 16 == 0 ? 0.0f : sign * step / float(c.width));
+      }
+    }
+  }
+  return words;
+}
+
+} // namespace rubia::golden
