@@ -73,6 +73,7 @@ enum TextureMode : uint32_t {
   kPlainAddressing = 1 << 11, // all modes are Clamp
   kSeamless = 1 << 12,        // a linear filter goes across the edges of cube maps
   kTrilinearRise = 13,        // the shift of three bits with a TrilinearRise
+  kPlainFilter = 1 << 16, // a linear filter of one level, without a border, sRGB or wide integers
 };
 
 /// How fast weights between levels rise with anisotropy.

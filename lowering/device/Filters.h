@@ -262,6 +262,72 @@ INLINE Texel blendWords(Record *record, const Grid &grid, Numbers at, uint64_t s
   return {asBits(sum * (1.0f / 256)), 0, 0, 0};
 }
 
+/// The same of any format, with kPlainFilter.
+INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t slice) {
+  const TexelFormat format{record->format};
+  const Footprint<2> footprint(format.texelShift(), record->mode, grid, at, slice, Integers{}, 256);
+  const auto &weights = footprint.weights;
+  Texel texels[4];
+  auto read = [&](unsigned shift) INLINE_LAMBDA {
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) texels[tap] =
+        readTexel(slice + (footprint.columns[tap & 1] + footprint.rows[tap >> 1]), shift);
+  };
+  switch (format.texelShift()) {
+  case 0:
+    read(0);
+    break;
+  case 1:
+    read(1);
+    break;
+  case 2:
+    read(2);
+    break;
+  case 3:
+    read(3);
+    break;
+  default:
+    read(4);
+  }
+  Sum sum;
+  if (Sum::isExact(format, 0)) {
+    if (format.channelShift() == 0 && !format.isSigned()) { // two channels in a word
+      uint32_t even = 0, odd = 0;
+      UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
+        even += (texels[tap].x & 0xff00ff) * weights[tap];
+        odd += (texels[tap].x >> 8 & 0xff00ff) * weights[tap];
+      }
+      sum.integer = {int32_t(even & 0xffff), int32_t(odd & 0xffff), int32_t(even >> 16),
+                     int32_t(odd >> 16)};
+      if (format.kind() == TexelKind::Normalized)
+        sum.integer *= 257;
+    } else {
+      UNROLL for (unsigned tap = 0; tap < 4; ++tap) sum.integer +=
+          Sum::widened(texels[tap], format) * int32_t(weights[tap]);
+    }
+    return sum.result(format, 0);
+  }
+  const bool isHalf = format.kind() == TexelKind::Half;
+  if (format.channelsShift() == 0) {
+    float number = 0;
+    if (isHalf) {
+      UNROLL for (unsigned tap = 0; tap < 4; ++tap) texels[tap].x =
+          asBits(halfToFloat(texels[tap].x));
+    }
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) number =
+        __builtin_fmaf(asFloat(texels[tap].x), float(weights[tap]), number);
+    number *= 1.0f / 256;
+    return {asBits(isHalf ? roundedToHalf(number) : number), 0, 0, 0};
+  }
+  if (isHalf) {
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) texels[tap] =
+        forEach(takeApart(texels[tap], format),
+                [](uint32_t bits) INLINE_LAMBDA { return asBits(halfToFloat(bits)); });
+  }
+  UNROLL for (unsigned tap = 0; tap < 4; ++tap) sum.number = __builtin_elementwise_fma(
+      __builtin_bit_cast(Numbers, texels[tap]), Numbers(float(weights[tap])), sum.number);
+  return sum.result(format, 0);
+}
+
 template <unsigned D>
 INLINE void addLinear(Sum &sum, Record *record, const Grid &grid, Numbers at, uint64_t slice,
                       Integers offsets, uint32_t part) {

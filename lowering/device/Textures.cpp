@@ -452,6 +452,16 @@ DEVICE_FUNCTION Result tex_a2d_word(uint64_t handle, uint32_t layer, float x, fl
   const Grid grid = gridOf(record);
   return sampleWords<2>(record, grid, Numbers{x, y, 0, 0}, layerOf(grid, layer));
 }
+DEVICE_FUNCTION Result tex_2d_filter(uint64_t handle, float x, float y) {
+  Record *record = (Record *)handle;
+  const Grid grid = gridOf(record);
+  return resultOf(blendTexels(record, grid, Numbers{x, y, 0, 0}, grid.base));
+}
+DEVICE_FUNCTION Result tex_a2d_filter(uint64_t handle, uint32_t layer, float x, float y) {
+  Record *record = (Record *)handle;
+  const Grid grid = gridOf(record);
+  return resultOf(blendTexels(record, grid, Numbers{x, y, 0, 0}, layerOf(grid, layer)));
+}
 DEVICE_FUNCTION Result tld4_2d(uint64_t handle, float x, float y, uint32_t component,
                                uint32_t offsets) {
   return resultOf(gather((Record *)handle, x, y, component, offsetsOf(offsets)));

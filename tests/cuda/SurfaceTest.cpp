@@ -403,8 +403,18 @@ TEST_F(Surfaces, CopiesOfRows) {
   ASSERT_EQ(cu("cuMemcpyAtoHAsync_v2", target, other, size_t(0), size_t(400), none), kSuccess);
   ASSERT_EQ(cu("cuStreamSynchronize", none), kSuccess);
   EXPECT_EQ(back, words);
-  for (const char *name : {"cuMemcpyHtoA_v2_ptds"})
-    ASSERT_EQ(cu(name, array, size_t(0), data, size_t(400)), kSuccess);
+  // The same in the thread's own stream.
+  ASSERT_EQ(cu("cuMemcpyHtoA_v2_ptds", array, size_t(0), data, size_t(400)), kSuccess);
+  ASSERT_EQ(cu("cuMemcpyAtoA_v2_ptds", other, size_t(40), array, size_t(0), size_t(360)), kSuccess);
+  ASSERT_EQ(cu("cuMemcpyAtoD_v2_ptds", memory, other, size_t(40), size_t(360)), kSuccess);
+  ASSERT_EQ(cu("cuMemcpyDtoA_v2_ptds", other, size_t(0), memory, size_t(40)), kSuccess);
+  ASSERT_EQ(cu("cuMemcpyAtoH_v2_ptds", target, other, size_t(0), size_t(400)), kSuccess);
+  for (unsigned i = 0; i < 100; ++i)
+    EXPECT_EQ(back[i], 5 + (i < 10 ? i : i - 10)) << i;
+  ASSERT_EQ(cu("cuMemcpyHtoAAsync_v2_ptsz", other, size_t(0), data, size_t(400), none), kSuccess);
+  ASSERT_EQ(cu("cuMemcpyAtoHAsync_v2_ptsz", target, other, size_t(0), size_t(400), none), kSuccess);
+  ASSERT_EQ(cu("cuStreamSynchronize_ptsz", none), kSuccess);
+  EXPECT_EQ(back, words);
   EXPECT_EQ(cu("cuMemcpyHtoA_v2", array, size_t(4), data, size_t(400)), kInvalidValue);
 }
 

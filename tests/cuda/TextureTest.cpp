@@ -136,6 +136,41 @@ done:
   st.global.v4.u32 [%d1], {%r2, %r3, %r4, %r5};
   ret;
 }
+
+// Two rows of 32 words: their numbers times a factor.
+.visible .entry write(.param .u64 out, .param .u64 memory, .param .u32 factor)
+{
+  .reg .b32 %r<8>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d1, [memory];
+  ld.param.u32 %r1, [factor];
+  mov.u32 %r0, %tid.x;
+  mul.wide.u32 %d3, %r0, 4;
+  add.u64 %d1, %d1, %d3;
+  mul.lo.u32 %r2, %r0, %r1;
+  st.global.u32 [%d1], %r2;
+  mad.lo.u32 %r2, %r1, 32, %r2;
+  st.global.u32 [%d1+128], %r2;
+  ret;
+}
+
+// Each thread reads its texel of row 1.
+.visible .entry plane(.param .u64 out, .param .u64 texture)
+{
+  .reg .b32 %r<8>;
+  .reg .f32 %f<4>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d1, [out];
+  ld.param.u64 %d2, [texture];
+  mov.u32 %r0, %tid.x;
+  cvt.rn.f32.u32 %f0, %r0;
+  mov.f32 %f1, 0f3F800000; // 1
+  tex.2d.v4.u32.f32 {%r2, %r3, %r4, %r5}, [%d2, {%f0, %f1}];
+  mul.wide.u32 %d3, %r0, 16;
+  add.u64 %d1, %d1, %d3;
+  st.global.v4.u32 [%d1], {%r2, %r3, %r4, %r5};
+  ret;
+}
 )";
 
 constexpr unsigned kThreads = 32, kTexels = 20;
@@ -223,6 +258,23 @@ TEST_F(Textures, WordsOfLinearMemory) {
       EXPECT_EQ(cu("cuTexObjectDestroy", texture), kSuccess);
       EXPECT_EQ(cu("cuTexObjectDestroy", texture), kSuccess); // as an H100 answers
     }
+}
+
+// A texture of memory has what the last kernel wrote there.
+TEST_F(Textures, WhatKernelsWriteInMemory) {
+  void *memory = allocate(2 * kThreads * 4);
+  ResourceDescriptor rows = {};
+  rows.type = kResourcePitched;
+  rows.pitched = {memory, kFormatU32, 1, kThreads, 2, kThreads * 4};
+  const ObjectHandle line = create(linear(memory, kFormatU32, 1, kTexels * 4), kReadAsInteger);
+  const ObjectHandle plane = create(rows, kReadAsInteger);
+  for (unsigned factor : {3u, 7u}) {
+    (void)run("write", memory, factor);
+    EXPECT_EQ(run("byObject", line), expected([&](unsigned i) { return Texel{{factor * i}}; }));
+    const std::vector<Texel> found = run("plane", plane);
+    for (unsigned i = 0; i < kThreads; ++i)
+      EXPECT_EQ(found[i], Texel{{factor * (kThreads + i)}}) << i;
+  }
 }
 
 // Channels of 8 and 16 bits, as numbers and as integers.

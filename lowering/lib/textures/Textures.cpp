@@ -176,15 +176,42 @@ Value *sampleEllipse(FunctionLowering &fn, const Geometry &geometry, Value *hand
   return callSampler(fn, Twine("tex_") + geometry.kind + "_grad", arguments);
 }
 
-// Samples by the short function where the texture is of words, clamped and without levels: it needs
-// few registers, so that nothing is saved around it.
+// Either of two calls, by a condition that is the same for all lanes.
+Value *eitherCall(FunctionLowering &fn, Value *condition, function_ref<Value *()> first,
+                  function_ref<Value *()> second) {
+  IRBuilder<> &b = fn.builder();
+  BasicBlock *isFirst = fn.newBlock("sample.short"), *isSecond = fn.newBlock("sample.other"),
+             *done = fn.newBlock("sample.done");
+  b.CreateCondBr(condition, isFirst, isSecond);
+  b.SetInsertPoint(isFirst);
+  Value *fromFirst = first();
+  isFirst = b.GetInsertBlock();
+  b.CreateBr(done);
+  b.SetInsertPoint(isSecond);
+  Value *fromSecond = second();
+  isSecond = b.GetInsertBlock();
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  PHINode *texel = b.CreatePHI(fromFirst->getType(), 2);
+  texel->addIncoming(fromFirst, isFirst);
+  texel->addIncoming(fromSecond, isSecond);
+  return texel;
+}
+
+// Samples by a short function where the texture is of words, clamped and without levels, or where
+// the filter of two dimensions is plain: it needs few registers, so that nothing is saved around
+// it.
 Value *sampleNumbers(FunctionLowering &fn, const Geometry &geometry, Value *handle,
                      ArrayRef<Value *> at) {
   IRBuilder<> &b = fn.builder();
+  const auto sampleOther = [&] { return sampleAll(fn, geometry, handle, at, Asked()); };
   if (geometry.isCube)
-    return sampleAll(fn, geometry, handle, at, Asked());
+    return sampleOther();
   SmallVector<Value *, 5> arguments = {handle};
   append_range(arguments, at);
+  const auto callShort = [&](const char *kind) {
+    return callSampler(fn, Twine("tex_") + geometry.name + kind, arguments);
+  };
   Fields fields{fn, b.CreateIntToPtr(handle, b.getPtrTy(kConstantSpace))};
   Value *format = fields.load(b.getInt32Ty(), offsetof(abi::Texture, format));
   Value *mode = fields.load(b.getInt32Ty(), offsetof(abi::Texture, mode));
@@ -193,20 +220,15 @@ Value *sampleNumbers(FunctionLowering &fn, const Geometry &geometry, Value *hand
   Value *isShort = b.CreateAnd(b.CreateICmpEQ(format, b.getInt32(abi::kFormatOneWord)),
                                b.CreateICmpEQ(kind, b.getInt32(abi::kPlainAddressing)));
   isShort = b.CreateAnd(isShort, b.CreateICmpEQ(levels, b.getInt64(0)));
-  BasicBlock *word = fn.newBlock("sample.word"), *other = fn.newBlock("sample.other"),
-             *done = fn.newBlock("sample.done");
-  b.CreateCondBr(isShort, word, other);
-  b.SetInsertPoint(word);
-  Value *fromWord = callSampler(fn, Twine("tex_") + geometry.name + "_word", arguments);
-  b.CreateBr(done);
-  b.SetInsertPoint(other);
-  Value *fromOther = sampleAll(fn, geometry, handle, at, Asked());
-  b.CreateBr(done);
-  b.SetInsertPoint(done);
-  PHINode *texel = b.CreatePHI(fromWord->getType(), 2);
-  texel->addIncoming(fromWord, word);
-  texel->addIncoming(fromOther, other);
-  return texel;
+  return eitherCall(
+      fn, isShort, [&] { return callShort("_word"); },
+      [&] {
+        if (geometry.dimensions != 2)
+          return sampleOther();
+        Value *isPlain =
+            b.CreateICmpNE(b.CreateAnd(mode, b.getInt32(abi::kPlainFilter)), b.getInt32(0));
+        return eitherCall(fn, isPlain, [&] { return callShort("_filter"); }, sampleOther);
+      });
 }
 
 // The four results, of which the destination's type says how they are written.

@@ -270,6 +270,15 @@ static abi::TrilinearRise riseOf(const abi::Texture &record) {
   return record.maxAnisotropy < 8 ? By7Of4 : By8Of4;
 }
 
+// Before levels and sRGB are known.
+static bool isPlainFilter(const abi::Texture &record) {
+  const auto modeOf = [&](unsigned shift) { return abi::AddressMode(record.mode >> shift & 3); };
+  return record.mode & abi::kLinearFilter && !(record.mode & abi::kLinearMemory) &&
+         modeOf(abi::kModeOfX) != abi::AddressMode::Border &&
+         modeOf(abi::kModeOfY) != abi::AddressMode::Border &&
+         !abi::TexelFormat{record.format}.blendsWords();
+}
+
 } // namespace
 
 Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
@@ -318,6 +327,8 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
                                                           << abi::TexelFormat::kSignShift;
   if ((record.mode & abi::kAddressModes) == abi::kAllClamp)
     record.mode |= abi::kPlainAddressing;
+  if (isPlainFilter(record) && !source.mipmapped)
+    record.mode |= abi::kPlainFilter;
   const bool scales = record.mode & abi::kNormalizedCoordinates;
   const uint32_t sizes[] = {record.grid.width, record.grid.height, record.grid.depth};
   for (unsigned i = 0; i < 3; ++i)
@@ -325,7 +336,7 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   // sRGB is for unsigned bytes; of others the flag says nothing.
   if (texture.flags & kStandardRgb && !source.format.channelShift && !source.format.isSigned &&
       format.kind() == abi::TexelKind::Normalized) {
-    record.mode |= abi::kStandardRgb;
+    record.mode = (record.mode & ~uint32_t(abi::kPlainFilter)) | abi::kStandardRgb;
     if (Result result = standardRgbTable(context, record.standardRgb))
       return result;
   }
