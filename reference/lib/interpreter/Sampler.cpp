@@ -308,7 +308,7 @@ int64_t Sampler::addressed(int64_t index, int64_t size, int mode) {
 
 int Sampler::modeOf(unsigned dimension) const {
   const int mode = state.addressModes[dimension] & 3;
-  return isNormalizedCoordinates || mode == kBorder ? mode : int(kClamp);
+  return state.flags & kNormalized || mode == kBorder ? mode : int(kClamp);
 }
 
 Sampler::Axis Sampler::axisOf(float coordinate, int64_t size, int mode, int offset, int step256,

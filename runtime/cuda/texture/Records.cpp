@@ -292,7 +292,7 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   if (view)
     if (Result result = applyView(*view, source))
       return result;
-  // With levels there are no others.
+  // With levels there are no others, but the flag still decides about address modes.
   const bool isNormalized = texture.flags & kNormalizedCoordinates || source.mipmapped;
   record = {};
   record.grid = source.grid;
@@ -301,7 +301,8 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   const bool isInteger = format.kind() == abi::TexelKind::Integer ||
                          (format.kind() == abi::TexelKind::Bits && !source.format.isFloat);
   const bool isCube = source.shape.flags & kArrayCubemap;
-  record.mode = isCube ? uint32_t(abi::kAllClamp) : addressModes(texture, isNormalized);
+  record.mode = isCube ? uint32_t(abi::kAllClamp)
+                       : addressModes(texture, texture.flags & kNormalizedCoordinates);
   // Modes of dimensions that there are not say nothing, but for one dimension without layers.
   const bool isLayered = source.shape.flags & kArrayLayered;
   const unsigned dimensions = source.grid.depth > 1                  ? 3

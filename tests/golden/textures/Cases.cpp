@@ -702,6 +702,27 @@ struct List {
         c.maxLevel = 2;
         add(c, ".mip");
       }
+    // Their address modes.
+    for (Shape shape : {Shape::D1, Shape::D2, Shape::D3})
+      for (int mode : {0, 2, 3}) {
+        TextureCase c = base(shape);
+        c.ask = Ask::Level;
+        c.filter = c.mipmapFilter = 1;
+        c.levels = 3;
+        c.maxLevel = 2;
+        c.addressX = c.addressY = c.addressZ = mode;
+        add(c, ".corner");
+      }
+    for (unsigned first : {0u, 1u}) {
+      TextureCase c = base(Shape::Cube);
+      c.ask = Ask::Level;
+      c.filter = c.mipmapFilter = 1;
+      c.levels = 3;
+      c.maxLevel = 2;
+      c.view.firstLevel = first;
+      c.view.lastLevel = 2;
+      addView(c);
+    }
     // The level of detail of three dimensions and of cube maps, finely.
     for (Shape shape : {Shape::D3, Shape::Cube})
       for (unsigned scale : {1u, 8u}) {
