@@ -84,18 +84,17 @@ void decodeProduct(Decoder &decoder) {
   }
   decoder.destination(operands[0]);
   const unsigned aWidth = product.isSparse ? k / 2 : k;
-  const Kind sum = isWmma ? Kind::Linear : isQuad ? Kind::QuadSum : Kind::Sum;
+  const Kind sum = isQuad ? Kind::QuadSum : Kind::Sum;
   const unsigned height = m * product.quads;
-  product.a = fragmentOf(isWmma   ? Kind::Linear
-                         : isQuad ? Kind::QuadA
-                                  : Kind::A,
-                         counts[0], types[1], height, aWidth);
-  product.b = fragmentOf(isWmma   ? Kind::Linear
-                         : isQuad ? Kind::QuadB
-                                  : Kind::B,
-                         counts[1], types[2], k * product.quads, n);
-  product.c = fragmentOf(sum, counts[2], types[3], height, n);
-  product.d = fragmentOf(sum, decoder.destinations.size(), types[0], height, n);
+  const auto fragment = [&](Kind kind, size_t registers, ptx::Type type, unsigned rows,
+                            unsigned columns) {
+    return isWmma ? wmmaFragmentOf(kind, registers, type, product.shape)
+                  : fragmentOf(kind, registers, type, rows, columns);
+  };
+  product.a = fragment(isQuad ? Kind::QuadA : Kind::A, counts[0], types[1], height, aWidth);
+  product.b = fragment(isQuad ? Kind::QuadB : Kind::B, counts[1], types[2], k * product.quads, n);
+  product.c = fragment(sum, counts[2], types[3], height, n);
+  product.d = fragment(sum, decoder.destinations.size(), types[0], height, n);
   if (isQuad) { // the layouts of A and B, in this order
     std::vector<bool> isColumn;
     for (Mod mod : spelling.modifiers)
@@ -199,8 +198,11 @@ void decodeTile(Decoder &decoder, bool isLoad) {
     decoder.source(operands[1], ptx::Type::B32);
     registers = decoder.sources.size() - 2;
   }
-  tile.fragment = fragmentOf(Fragment::Kind::Linear, registers, spelling.type(),
-                             isB ? shape.k : shape.m, isA ? shape.k : shape.n);
+  using Kind = Fragment::Kind;
+  tile.fragment = wmmaFragmentOf(isA   ? Kind::A
+                                 : isB ? Kind::B
+                                       : Kind::Sum,
+                                 registers, spelling.type(), shape);
   decoder.micro.data = &tile;
   meetAll(decoder, isLoad ? loadTile : storeTile);
 }

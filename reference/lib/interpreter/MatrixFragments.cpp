@@ -9,12 +9,12 @@ using ptx::Mod;
 
 // PTX ISA: warp-level-matrix-fragment-mma-16816-float and its kin, which follow one rule: a lane is
 // in group lane / 4 and its register's elements stand side by side.
-Place Fragment::place(unsigned lane, unsigned reg, unsigned element) const {
+Place Fragment::placeInTile(unsigned lane, unsigned reg, unsigned element) const {
   const unsigned group = lane / 4, within = lane % 4;
   const unsigned upper = lane >= 16 ? 4 : 0, number = reg * elements + element;
   switch (kind) {
   case Kind::A: {
-    const unsigned blocks = height / 8, row = group + 8 * (reg % blocks);
+    const unsigned blocks = tileHeight / 8, row = group + 8 * (reg % blocks);
     return {row, (reg / blocks * 4 + within) * elements + element};
   }
   case Kind::B:
@@ -36,17 +36,26 @@ Place Fragment::place(unsigned lane, unsigned reg, unsigned element) const {
       return {base + within + upper, number};
     return {base + (lane & 1) + (number & 2) + upper, (number & 4) + (lane & 2) + (number & 1)};
   }
-  case Kind::Linear:
-    break;
   }
-  const unsigned at = (lane * registers * elements + number) % (height * width);
-  return {at / width, at % width};
+}
+
+constexpr unsigned kTileRows = 16, kTileColumns = 8;
+
+Place Fragment::place(unsigned lane, unsigned reg, unsigned element) const {
+  reg %= registers / copies;
+  const unsigned tile = reg / tileRegisters;
+  Place at = placeInTile(lane, reg % tileRegisters, element);
+  at.row += isBelow ? tile * kTileRows : 0;
+  at.column += isBelow ? 0 : tile * kTileColumns;
+  if (isTransposed)
+    std::swap(at.row, at.column);
+  return at;
 }
 
 std::vector<uint64_t> gather(Warp &warp, const Micro &micro, unsigned first,
                              const Fragment &fragment) {
   std::vector<uint64_t> matrix = fragment.matrix();
-  for (unsigned reg = 0; reg < fragment.registers; ++reg) {
+  for (unsigned reg = 0; reg < fragment.registers / fragment.copies; ++reg) {
     const uint64_t *row = warp.source(micro, first + reg);
     for (unsigned lane = 0; lane < kLanes; ++lane)
       for (unsigned i = 0; i < fragment.elements; ++i)
@@ -130,8 +139,29 @@ Fragment fragmentOf(Fragment::Kind kind, size_t registers, ptx::Type type, unsig
   fragment.registers = unsigned(registers);
   fragment.bits = bitsOf(type);
   fragment.elements = fragment.bits >= 32 ? 1 : 32 / fragment.bits;
-  fragment.height = height;
+  fragment.height = fragment.tileHeight = height;
   fragment.width = width;
+  fragment.tileRegisters = fragment.registers;
+  return fragment;
+}
+
+Fragment wmmaFragmentOf(Fragment::Kind kind, size_t registers, ptx::Type type, const Shape &shape) {
+  using Kind = Fragment::Kind;
+  unsigned height = kind == Kind::B ? shape.k : shape.m,
+           width = kind == Kind::A ? shape.k : shape.n;
+  Fragment fragment = fragmentOf(kind, registers, type, height, width);
+  fragment.isTransposed = shape.m == 8 && shape.n == 32;
+  if (fragment.isTransposed) {
+    std::swap(height, width);
+    if (kind != Kind::Sum)
+      fragment.kind = kind == Kind::A ? Kind::B : Kind::A;
+  }
+  fragment.copies = fragment.registers * fragment.elements * kLanes / (height * width);
+  fragment.isBelow = fragment.kind != Kind::B && height > kTileRows;
+  const bool isBeside = fragment.kind != Kind::A && width > kTileColumns;
+  fragment.tileHeight = std::min(height, kTileRows);
+  fragment.tileRegisters =
+      fragment.registers / fragment.copies / (fragment.isBelow || isBeside ? 2 : 1);
   return fragment;
 }
 
