@@ -112,6 +112,7 @@ struct LaunchResult {
   Verdict verdict = Verdict::Equal;
   std::string reason;        // of what is not a comparison; of Undecided: the inexact instruction
   bool isOtherImage = false; // that ran where it was recorded
+  bool isOfNans = false;     // Undecided: it computes with the bits of NaNs
   Launch::Moved moved;       // of the replay
   Launch::Fusion fusion;     // of the replay
   std::vector<BufferResult> buffers;

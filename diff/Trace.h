@@ -56,6 +56,7 @@ struct TraceSite {
   std::optional<ResultBound> bound = std::nullopt; // of an open one
   bool isAddress = false; // of a variable or parameter: where things lie is open
   bool isLoad = false;    // of memory that others write too
+  bool isOfTile = false;  // where it loads from follows from the lane, too
   bool isAtomic = false;  // it changes memory in a way that Memory does not show
   ptx::StateSpace space = ptx::StateSpace::None;
   unsigned offset = 0; // of an element of a vector, in bytes
@@ -92,6 +93,20 @@ struct TraceDifference {
   size_t site = 0;
   uint64_t first = 0, second = 0; // bits
   size_t compared = 0, open = 0;  // before it; open: not compared
+  /// The first open result that is another one, though within its own bound.
+  struct Pair {
+    size_t site;
+    uint64_t first, second; // bits
+  };
+  std::optional<Pair> other;
+  /// Given loads of which the second one has others, and their addresses.
+  struct Load : Pair {
+    size_t index; // in the trace
+    std::pair<uint64_t, uint64_t> place;
+    double distance;
+  };
+  std::vector<Load> loads;     // the furthest first
+  bool isOfOtherStore = false; // the rules name a store that this thread has not made
   struct Operand {
     std::string name;
     uint64_t first = 0, second = 0;
@@ -107,6 +122,13 @@ struct TraceDifference {
   std::vector<Step> slice;
   static constexpr size_t kSliceMost = 12;
 };
+/// A store by its line in the PTX, what was loaded from there, and at which address.
+struct StoreAt {
+  uint32_t line = 0;
+  uint64_t address = 0, bits = 0; // bits: of the first one
+  unsigned bytes = 0;
+  bool isShared = false; // the address: generic ones of stores there are others
+};
 struct TraceRules {
   Given given = Given::Open; // what the second one has taken of the first
   /// What stores leave in memory counts. Where several threads store to one place it depends on
@@ -114,6 +136,8 @@ struct TraceRules {
   bool isStored = true;
   /// Memory that lies at the same address on both sides: its address and bytes.
   llvm::ArrayRef<std::pair<uint64_t, uint64_t>> fixed = {};
+  /// What the thread does behind the last store of these bits does not count. None: all counts.
+  std::optional<StoreAt> until = std::nullopt;
 };
 TraceDifference compareTraces(llvm::ArrayRef<uint8_t> first, llvm::ArrayRef<uint8_t> second,
                               llvm::ArrayRef<TraceSite> sites, const TraceRules &rules = {});

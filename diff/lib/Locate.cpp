@@ -32,7 +32,8 @@ unsigned storedBytes(const ptx::Instruction &instruction) {
 
 bool isStore(const ptx::Instruction &instruction, bool takesShared) {
   const StateSpace space = instruction.spelling->space();
-  return is_contained({ptx::Op::St, ptx::Op::Red, ptx::Op::Atom}, instruction.op()) &&
+  const bool isTile = takesShared && instruction.op() == ptx::Op::WmmaStore;
+  return (isTile || is_contained({ptx::Op::St, ptx::Op::Red, ptx::Op::Atom}, instruction.op())) &&
          (space == StateSpace::Global || space == StateSpace::None ||
           (takesShared && space == StateSpace::Shared));
 }
@@ -59,6 +60,44 @@ std::string writersCode(const ptx::Function &function, const ptx::Instruction &i
   return code;
 }
 
+/// Whether this lane's fragment has the element that lies %rubia_a0 bytes behind the address of a
+/// wmma.store, into %rubia_p. docs/reference.md has the fragments.
+void takeTile(raw_ostream &os, const ptx::Function &function, const ptx::Instruction &instruction,
+              StringRef guard) {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  StringRef shape = ptx::textOf(spelling.first(ptx::ModCategory::Shape));
+  unsigned m = 0, n = 0;
+  shape.consume_front(".m");
+  shape.consumeInteger(10, m);
+  shape.consume_front("n");
+  shape.consumeInteger(10, n);
+  const bool isColumn = spelling.has(ptx::Mod::Col), isTransposed = m == 8 && n == 32;
+  os << formatv(".reg .b64 %rubia_s, %rubia_e<3>; .reg .b32 %rubia_w<6>; "
+                "div.u64 %rubia_e0, %rubia_a0, {0}; ",
+                ptx::sizeInBits(spelling.type()) / 8);
+  if (instruction.operands.size() < 3)
+    os << "mov.u64 %rubia_s, " << (isColumn ? m : n) << "; ";
+  else if (const Operand &stride = instruction.operands[2]; stride.kind == Operand::Kind::Register)
+    os << formatv("cvt.u64.u32 %rubia_s, {0}; ", function.registerName(stride.reg));
+  else
+    os << "mov.u64 %rubia_s, " << stride.bits << "; ";
+  os << "div.u64 %rubia_e1, %rubia_e0, %rubia_s; rem.u64 %rubia_e2, %rubia_e0, %rubia_s; "
+     << formatv("setp.lt.u64 %rubia_p, %rubia_e1, {0}; "
+                "setp.lt.and.u64 %rubia_p, %rubia_e2, {1}, %rubia_p; ",
+                isColumn ? n : m, isColumn ? m : n)
+     << "cvt.u32.u64 %rubia_w0, %rubia_e1; cvt.u32.u64 %rubia_w1, %rubia_e2; ";
+  // Lane 4 (row % 8) + column % 8 / 2 of the tile.
+  const bool isRowWithin = isColumn != isTransposed;
+  os << formatv("and.b32 %rubia_w2, %rubia_w{0}, 7; shl.b32 %rubia_w2, %rubia_w2, 2; "
+                "bfe.u32 %rubia_w3, %rubia_w{1}, 1, 2; add.u32 %rubia_w4, %rubia_w2, %rubia_w3; "
+                "mov.u32 %rubia_w5, %laneid; "
+                "setp.eq.and.u32 %rubia_p, %rubia_w4, %rubia_w5, %rubia_p; ",
+                isRowWithin ? 1 : 0, isRowWithin ? 0 : 1);
+  if (!guard.empty())
+    os << formatv("@{0} setp.ne.u32 %rubia_p, 0, 0; ",
+                  guard.starts_with("!") ? guard.drop_front().str() : ("!" + guard).str());
+}
+
 std::string watchCode(const ptx::Function &function, const ptx::Instruction &instruction,
                       const Operand &address, size_t site) {
   const std::string guard = guardOf(function, instruction);
@@ -70,9 +109,12 @@ std::string watchCode(const ptx::Function &function, const ptx::Instruction &ins
     os << "isspacep.shared %rubia_q, %rubia_a0; cvta.to.shared.u64 %rubia_a1, %rubia_a0; "
        << "selp.b64 %rubia_a0, %rubia_a1, %rubia_a0, %rubia_q; ";
   os << "mov.u64 %rubia_a1, " << kWatchVariable << "; ld.global.u64 %rubia_a2, [%rubia_a1]; "
-     << "sub.u64 %rubia_a0, %rubia_a2, %rubia_a0; setp.lt" << (guard.empty() ? "" : ".and")
-     << ".u64 %rubia_p, %rubia_a0, " << storedBytes(instruction)
-     << (guard.empty() ? "" : ", " + guard) << "; ";
+     << "sub.u64 %rubia_a0, %rubia_a2, %rubia_a0; ";
+  if (instruction.op() == ptx::Op::WmmaStore)
+    takeTile(os, function, instruction, guard);
+  else
+    os << "setp.lt" << (guard.empty() ? "" : ".and") << ".u64 %rubia_p, %rubia_a0, "
+       << storedBytes(instruction) << (guard.empty() ? "" : ", " + guard) << "; ";
   takeNumber(os, "%ctaid", "%nctaid", 0);
   os << "add.u32 %rubia_r0, %rubia_r0, 1; ld.global.u32 %rubia_r1, [%rubia_a1+12]; "
      << "setp.eq.u32 %rubia_q, %rubia_r1, 0; setp.eq.or.u32 %rubia_q, %rubia_r0, %rubia_r1, "

@@ -142,16 +142,20 @@ const Operand *addressIn(const ptx::Instruction &instruction) {
 
 void takeAddress(raw_ostream &os, StringRef into, const ptx::Function &function,
                  const Operand &address) {
-  if (address.reg != ptx::kNone)
-    os << (ptx::sizeInBits(function.registers[address.reg].type) == 32 ? "cvt.u64.u32 "
-                                                                       : "mov.b64 ")
-       << into << ", " << function.registerName(address.reg) << "; add.s64 " << into << ", " << into
-       << ", " << address.offset << "; ";
-  else if (address.variable())
-    os << "mov.u64 " << into << ", " << address.variable()->name << "; add.s64 " << into << ", "
-       << into << ", " << address.offset << "; ";
-  else
-    os << "mov.u64 " << into << ", " << address.offset << "; ";
+  // One definition, so that registers of large kernels stay few.
+  if (address.reg != ptx::kNone) {
+    const std::string name = function.registerName(address.reg);
+    if (ptx::sizeInBits(function.registers[address.reg].type) == 32)
+      os << formatv("mad.wide.u32 {0}, {1}, 1, {2}; ", into, name, address.offset);
+    else
+      os << formatv("add.s64 {0}, {1}, {2}; ", into, name, address.offset);
+  } else if (address.variable()) {
+    os << formatv("mov.u64 {0}, {1}; ", into, address.variable()->name);
+    if (address.offset)
+      os << formatv("add.s64 {0}, {0}, {1}; ", into, address.offset);
+  } else {
+    os << formatv("mov.u64 {0}, {1}; ", into, address.offset);
+  }
 }
 
 void takeNumber(raw_ostream &os, StringRef what, StringRef in, unsigned result) {

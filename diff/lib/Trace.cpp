@@ -17,6 +17,7 @@
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -41,8 +42,8 @@ std::vector<const Operand *> resultsOf(const ptx::Function &function,
                                        const ptx::Instruction &instruction) {
   std::vector<const Operand *> results;
   const ptx::Form &form = ptx::instructionForms()[instruction.spelling->form];
-  // A wmma fragment and the state of an mbarrier are each processor's own.
-  constexpr Op kOpaque[] = {Op::Call, Op::WmmaLoad, Op::WmmaMma, Op::WmmaStore, Op::MbarrierArrive};
+  // The state of an mbarrier is each processor's own.
+  constexpr Op kOpaque[] = {Op::Call, Op::MbarrierArrive};
   if (!form.operandCount || !form.operandSlots[0].destination || instruction.operands.empty() ||
       is_contained(kOpaque, instruction.op()))
     return results;
@@ -100,13 +101,14 @@ TraceSite resultSite(const PtxEditor &editor, const ptx::Function &function,
   site.isAddress =
       op == Op::Cvta || (op == Op::Mov && any_of(instruction.operands, isPlace)) ||
       (op == Op::Ld && spelling.space() == StateSpace::Param && ptx::sizeInBits(site.type) == 64);
-  site.isLoad = op == Op::Ld && spelling.space() != StateSpace::Param;
+  site.isOfTile = op == Op::WmmaLoad || op == Op::Ldmatrix;
+  site.isLoad = site.isOfTile || (op == Op::Ld && spelling.space() != StateSpace::Param);
   if (const ArrayRef<Operand> elements = instruction.operands[0].elements(); !elements.empty())
     site.offset = unsigned(&result - elements.data()) * ptx::sizeInBits(spelling.type()) / 8;
   return site;
 }
 
-constexpr const char *kPlace = "%rubia_l", *kStored = "%rubia_v";
+constexpr const char *kPlace = "%rubia_l";
 
 /// What it accesses of memory, if that can be written down; null: nothing.
 const Operand *accessOf(const ptx::Instruction &instruction) {
@@ -153,6 +155,8 @@ bool isTaken(const TraceSite &site, Given given) {
          ((site.isOpen && given != Given::Nothing) || (site.isLoad && given == Given::Loads));
 }
 
+/// No register has two definitions where one will do, and few instructions a guard: large kernels
+/// would have too many of either to be compiled.
 class SiteCode {
 public:
   SiteCode(TracedPtx &out, Given given) : out(out), given(given) {}
@@ -161,61 +165,77 @@ public:
   std::string append(std::vector<TraceSite> sites, StringRef guard, StringRef prelude = "");
 
 private:
-  void appendOne(raw_ostream &os, const TraceSite &site, size_t number, size_t entry) const;
+  /// `number`: of the site; `i`: among those of its instruction.
+  void appendOne(raw_ostream &os, const TraceSite &site, size_t number, size_t i,
+                 bool isGuarded) const;
+  static void take(raw_ostream &os, const TraceSite &site, size_t i, size_t place);
 
   TracedPtx &out;
   const Given given;
 };
 
-void SiteCode::appendOne(raw_ostream &os, const TraceSite &site, size_t number,
-                         size_t entry) const {
+void SiteCode::appendOne(raw_ostream &os, const TraceSite &site, size_t number, size_t i,
+                         bool isGuarded) const {
   const unsigned bits = bitsOf(site.type);
-  os << "mov.u32 %rubia_r0, " << number << "; @%rubia_p0 st.global.v2.u32 [%rubia_a1+" << entry
-     << "], {%rubia_r0, %rubia_r5}; ";
-  StringRef value = site.result;
+  const size_t entry = kTraceEntries + i * kTraceEntryBytes, place = entry + 8;
+  os << formatv("mov.u32 %rubia_n{0}, {1}; st.global.v2.u32 [%rubia_a3+{2}], {{%rubia_n{0}, "
+                "%rubia_r3}; ",
+                i, number, entry);
   if (site.kind == TraceSite::Kind::Memory) {
-    value = kStored;
-    os << "mov.b64 " << kStored << ", 0; @%rubia_p1 ld" << spaceOf(site) << ".u" << bits << " "
-       << kStored << ", [" << kPlace << "+" << site.offset
-       << "]; @%rubia_p0 st.global.b64 [%rubia_a1+" << entry + 8 << "], " << kStored << "; ";
+    if (isGuarded)
+      os << formatv("mov.b64 %rubia_v{0}, 0; @%rubia_p1 ", i);
+    os << formatv("ld{0}.u{1} %rubia_v{2}, [%rubia_l+{3}]; st.global.b64 [%rubia_a3+{4}], "
+                  "%rubia_v{2}; ",
+                  spaceOf(site), bits, i, site.offset, place);
     return;
   }
+  std::string value = site.result;
   if (site.type == Type::Pred) {
-    os << "selp.u32 %rubia_r0, 1, 0, " << site.result << "; ";
-    value = "%rubia_r0";
+    value = formatv("%rubia_b{0}", i);
+    os << formatv("selp.u32 {0}, 1, 0, {1}; ", value, site.result);
   }
-  os << "@%rubia_p0 st.global.b" << bits << " [%rubia_a1+" << entry + 8 << "], " << value << "; ";
-  if (!isTaken(site, given))
-    return;
-  if (site.type != Type::Pred)
-    os << "@%rubia_p1 ld.global.b" << bits << " " << site.result << ", [%rubia_a2+" << entry + 8
-       << "]; ";
+  os << formatv("st.global.b{0} [%rubia_a3+{1}], {2}; ", bits, place, value);
+  if (isTaken(site, given))
+    take(os, site, i, place);
+}
+
+/// The result becomes what is given.
+void SiteCode::take(raw_ostream &os, const TraceSite &site, size_t i, size_t place) {
+  const unsigned bits = bitsOf(site.type);
+  os << formatv(".reg .b{0} %rubia_t{1}; ld.global.b{0} %rubia_t{1}, [%rubia_a6+{2}]; ", bits, i,
+                place);
+  if (site.type == Type::Pred)
+    os << formatv("@%rubia_p1 setp.ne.u32 {0}, %rubia_t{1}, 0; ", site.result, i);
   else
-    os << "@%rubia_p1 ld.global.u32 %rubia_r0, [%rubia_a2+" << entry + 8
-       << "]; @%rubia_p1 setp.ne.u32 " << site.result << ", %rubia_r0, 0; ";
+    os << formatv("selp.b{0} {1}, %rubia_t{2}, {1}, %rubia_p1; ", bits, site.result, i);
 }
 
 std::string SiteCode::append(std::vector<TraceSite> sites, StringRef guard, StringRef prelude) {
-  std::string code = " { .reg .b64 %rubia_a<3>, %rubia_l, %rubia_v; .reg .b32 %rubia_r<6>; .reg "
-                     ".pred %rubia_p<2>; ";
+  const size_t first = out.sites.size(), count = sites.size();
+  std::string code =
+      formatv(" {{ .reg .b64 %rubia_a<7>, {0}, %rubia_v<{1}>; .reg .b32 %rubia_r<4>, "
+              "%rubia_n<{1}>, %rubia_b<{1}>; .reg .pred %rubia_p1; ",
+              kPlace, count);
   raw_string_ostream os(code);
-  const size_t first = out.sites.size();
-  os << "@!%rubia_me bra $rubia_" << first << "; " << prelude << "mov.u64 %rubia_a0, "
-     << kTraceVariable << "; ld.global.u64 %rubia_a0, [%rubia_a0]; "
-     << "ld.global.u32 %rubia_r4, [%rubia_a0+8]; add.u32 %rubia_r0, %rubia_r4, " << sites.size()
-     << "; st.global.u32 [%rubia_a0+8], %rubia_r0; setp.lt.u32 %rubia_p0, %rubia_r4, " << kTraceMost
-     << "; mul.wide.u32 %rubia_a1, %rubia_r4, " << kTraceEntryBytes << "; ";
+  // Entries behind the last go into what the buffer has behind it.
+  os << formatv("@!%rubia_me bra $rubia_{0}; {1}mov.u64 %rubia_a0, {2}; "
+                "ld.global.u64 %rubia_a1, [%rubia_a0]; ld.global.u32 %rubia_r0, [%rubia_a1+8]; "
+                "add.u32 %rubia_r1, %rubia_r0, {3}; st.global.u32 [%rubia_a1+8], %rubia_r1; "
+                "min.u32 %rubia_r2, %rubia_r0, {4}; mul.wide.u32 %rubia_a2, %rubia_r2, {5}; "
+                "add.s64 %rubia_a3, %rubia_a1, %rubia_a2; ",
+                first, prelude, kTraceVariable, count, kTraceMost, kTraceEntryBytes);
   if (given != Given::Nothing)
-    os << "mov.u64 %rubia_a2, " << kGivenVariable
-       << "; ld.global.u64 %rubia_a2, [%rubia_a2]; add.s64 %rubia_a2, %rubia_a2, %rubia_a1; ";
-  os << "add.s64 %rubia_a1, %rubia_a1, %rubia_a0; ";
+    os << formatv("mov.u64 %rubia_a4, {0}; ld.global.u64 %rubia_a5, [%rubia_a4]; "
+                  "add.s64 %rubia_a6, %rubia_a5, %rubia_a2; ",
+                  kGivenVariable);
   if (guard.empty())
-    os << "mov.u32 %rubia_r5, 1; mov.pred %rubia_p1, %rubia_p0; ";
+    os << formatv("setp.lt.u32 %rubia_p1, %rubia_r0, {0}; mov.u32 %rubia_r3, 1; ", kTraceMost);
   else
-    os << "setp.lt.and.u32 %rubia_p1, %rubia_r4, " << kTraceMost << ", " << guard
-       << "; selp.u32 %rubia_r5, 1, 0, %rubia_p1; ";
+    os << formatv("setp.lt.and.u32 %rubia_p1, %rubia_r0, {0}, {1}; "
+                  "selp.u32 %rubia_r3, 1, 0, %rubia_p1; ",
+                  kTraceMost, guard);
   for (auto [i, site] : enumerate(sites))
-    appendOne(os, site, first + i, kTraceEntries + i * kTraceEntryBytes);
+    appendOne(os, site, first + i, i, !guard.empty());
   os << "$rubia_" << first << ": } ";
   append_range(out.sites, std::move(sites));
   return code;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "diff/Compare.h"
 #include "diff/Trace.h"
 #include "diff/lib/Bounds.h"
 #include "llvm/ADT/STLExtras.h"
@@ -79,6 +80,11 @@ private:
     return support::endian::read32le(trace.data() + kTraceFailed) != 0;
   }
   void end(size_t most, size_t ours, size_t theirs);
+  /// Behind the last store that the rules name. None: the thread has made none.
+  std::optional<size_t> behindStore(size_t most) const;
+  /// Whether the entry is of what the store leaves, with the bits that the rules name.
+  bool isStored(size_t index, const Entry &at, const Entry &entry) const;
+  void keepLoad(size_t index, const Entry &a, const Entry &b);
 
   ArrayRef<uint8_t> first, second;
   ArrayRef<TraceSite> sites;
@@ -181,6 +187,10 @@ bool Comparison::look(size_t index, const Entry &a, const Entry &b) {
     return found(TraceDifference::Kind::Beyond, index, a, b);
   if (!isTaken && !isEqual(site, a.bits, b.bits))
     return found(TraceDifference::Kind::Value, index, a, b);
+  if (isTaken && site.isOpen && !result.other && !isEqual(site, a.bits, b.bits))
+    result.other = {a.site, a.bits, b.bits};
+  if (isTaken && site.isLoad && !isEqual(site, a.bits, b.bits))
+    keepLoad(index, a, b);
   ++(isTaken ? result.open : result.compared);
   // The second one has gone on with what it has taken of the first.
   if (site.kind == Kind::Result)
@@ -211,10 +221,60 @@ void Comparison::end(size_t most, size_t ours, size_t theirs) {
   }
 }
 
+void Comparison::keepLoad(size_t index, const Entry &a, const Entry &b) {
+  const TraceSite &site = sites[a.site];
+  const std::pair<uint64_t, uint64_t> at = {place.first + site.offset, place.second + site.offset};
+  const double distance = distanceBetween(site.type, a.bits, b.bits);
+  result.loads.push_back({{a.site, a.bits, b.bits}, index, at, distance});
+}
+
+bool Comparison::isStored(size_t index, const Entry &at, const Entry &entry) const {
+  constexpr unsigned kByte = 8;
+  const TraceSite &site = sites[entry.site];
+  const StoreAt &store = *rules.until;
+  const unsigned bytes = std::max(1u, ptx::sizeInBits(site.type) / kByte);
+  if (store.isShared && site.space == ptx::StateSpace::None)
+    return bytes == store.bytes && entry.bits == store.bits;
+  for (const uint64_t base : {at.bits, entryAt(second, index).bits}) {
+    const uint64_t from = std::max(base + site.offset, store.address),
+                   to = std::min(base + site.offset + bytes, store.address + store.bytes);
+    if (from >= to)
+      continue;
+    const uint64_t mask = to - from == 8 ? ~uint64_t(0) : (uint64_t(1) << (to - from) * kByte) - 1;
+    const uint64_t left = entry.bits >> (from - base - site.offset) * kByte,
+                   loaded = store.bits >> (from - store.address) * kByte;
+    if (!((left ^ loaded) & mask))
+      return true;
+  }
+  return false;
+}
+
+std::optional<size_t> Comparison::behindStore(size_t most) const {
+  std::optional<size_t> at, last; // the address, and the entry behind the store
+  bool isWatched = false;
+  for (size_t i = 0; i < most; ++i) {
+    const Entry entry = entryAt(first, i);
+    if (entry.site >= sites.size() || sites[entry.site].place.line != rules.until->line)
+      continue;
+    const TraceSite::Kind kind = sites[entry.site].kind;
+    if (kind == TraceSite::Kind::Place)
+      at = i;
+    isWatched |= kind == TraceSite::Kind::Memory;
+    if (kind == TraceSite::Kind::Memory && entry.isExecuted && at &&
+        isStored(*at, entryAt(first, *at), entry))
+      last = i + 1;
+  }
+  // Atomics, and stores that others see at once, do not tell what they leave.
+  return isWatched || !at ? last : *at + 1;
+}
+
 TraceDifference Comparison::run() {
   const size_t ours = support::endian::read32le(first.data() + 8),
                theirs = support::endian::read32le(second.data() + 8);
-  const size_t most = std::min(kTraceMost, std::min(ours, theirs));
+  size_t most = std::min(kTraceMost, std::min(ours, theirs));
+  const std::optional<size_t> last = rules.until ? behindStore(most) : std::nullopt;
+  result.isOfOtherStore = rules.until && !last;
+  most = result.isOfOtherStore ? 0 : last.value_or(most);
   for (size_t i = 0; i < most; ++i) {
     Entry a = entryAt(first, i);
     const Entry b = entryAt(second, i);
@@ -238,7 +298,11 @@ TraceDifference Comparison::run() {
     if (look(i, a, b))
       return result;
   }
-  end(most, ours, theirs);
+  if (!rules.until)
+    end(most, ours, theirs);
+  llvm::sort(result.loads, [](const TraceDifference::Load &x, const TraceDifference::Load &y) {
+    return std::pair(-x.distance, x.index) < std::pair(-y.distance, y.index);
+  });
   return result;
 }
 

@@ -248,5 +248,72 @@ TEST(Explain, NamesAnInexactResultThatIsBeyondItsBound) {
   expectIn(explained("ex2.approx.ftz.f32 %f2, %f1; mul.rn.f32 %f2, %f2, 0f3f800001;"), "status 0");
 }
 
+/// Warp 1 of each CTA multiplies matrices of ones, by way of shared memory, from where thread 41
+/// takes two elements of row 0.
+std::string kernelOfTiles() {
+  return kernelWith(
+      ".shared .align 32 .b8 tile[512];\n"
+      ".reg .b32 %fa<8>, %fb<8>, %fc<4>, %fd<4>, %m<2>;\n"
+      "  mov.u32 %m0, tile; shl.b32 %m1, %r1, 3; add.u32 %m1, %m1, %m0;\n"
+      "  mov.u32 %x2, 0x3c003c00; st.shared.v2.u32 [%m1], {%x2, %x2};\n" // line 23
+      "  bar.sync 0;\n"
+      "  setp.lt.u32 %t, %r1, 32; setp.eq.u32 %q, %r1, 33;\n"
+      "  @%t bra $done;\n"
+      "  mov.u32 %fc0, 0; mov.u32 %fc1, 0; mov.u32 %fc2, 0; mov.u32 %fc3, 0;\n"
+      "  wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 "
+      "{%fa0, %fa1, %fa2, %fa3, %fa4, %fa5, %fa6, %fa7}, [%m0];\n" // line 28
+      "  wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 "
+      "{%fb0, %fb1, %fb2, %fb3, %fb4, %fb5, %fb6, %fb7}, [%m0];\n"
+      "  wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {%fd0, %fd1, %fd2, %fd3}, "
+      "{%fa0, %fa1, %fa2, %fa3, %fa4, %fa5, %fa6, %fa7}, {%fb0, %fb1, %fb2, %fb3, %fb4, %fb5, "
+      "%fb6, %fb7}, "
+      "{%fc0, %fc1, %fc2, %fc3};\n"
+      "  bar.warp.sync 0xffffffff;\n"
+      "  wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%m0], {%fd0, %fd1, %fd2, %fd3};\n"
+      "  bar.warp.sync 0xffffffff;\n"
+      "$done:\n"
+      "  ld.shared.u32 %x1, [%m0+20];\n"); // line 35
+}
+
+// The fragments of wmma are the same on all sides, so that a wrong one is seen in its lane.
+TEST(Explain, NamesALoadOrAProductOfFragments) {
+  const std::string kernel = kernelOfTiles();
+  const auto explained = [&](StringRef mistake) {
+    return diff(makeCapsule(kWrong, kernel, true, 0x4c004c00), "--arch gfx1100,gfx942 --explain",
+                ("RUBIA_TEST_MUTANT='ptx " + mistake +
+                 "' RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
+                 "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'")
+                    .str());
+  };
+  std::string text = explained("28|[%m0];|[%m0]; @%q xor.b32 %fa0, %fa0, 0x40;");
+  for (const std::string target : {"gfx1100", "gfx942"}) {
+    expectIn(text,
+             "%fa0: " + target + " 1006648384 (0x3c003c40), reference 1006648320 (0x3c003c00)");
+  }
+  expectIn(text, "in the thread that wrote it: line 35 of the PTX: ld.shared.u32 %x1, [%m0+20];");
+  expectIn(text, "thread (33,0,0) of CTA (1,0,0) wrote there: line 32 of the PTX: wmma.store.d");
+  expectIn(text, "the first result that differs, in thread (33,0,0) of CTA (1,0,0): line 28 of the "
+                 "PTX: wmma.load.a");
+  text = explained(
+      "30|{%fc0, %fc1, %fc2, %fc3};|{%fc0, %fc1, %fc2, %fc3}; @%q xor.b32 %fd2, %fd2, 0x20;");
+  expectIn(text, "the first result that is beyond its own bound, in thread (33,0,0) of CTA "
+                 "(1,0,0): line 30 of the PTX: wmma.mma");
+  expectIn(text, "status 1"); // though what such products lead to is undecided
+}
+
+// A bit of the last place: undecided, and nothing but the approximation is another.
+TEST(Explain, FollowsWhatIsUndecided) {
+  const std::string kernel = kernelWith("  mov.f32 %f1, 0f3e99999a;\n"
+                                        "  ex2.approx.ftz.f32 %f2, %f1;\n" // line 21
+                                        "  mov.b32 %x1, %f2;\n");
+  const std::string text =
+      diff(makeCapsule(kWrong, kernel, true, 0x3f9d9625), "--arch gfx1100 --explain");
+  expectIn(text, "gfx1100: launch 0 k: undecided: line 21: ex2.approx.ftz.f32");
+  expectIn(text, "no third vote: what differs from the reference is undecided");
+  expectIn(text, "results are equal, 1 are open: none differs while it is watched");
+  expectIn(text, "  it differs however it is compiled");
+  expectIn(text, "status 3");
+}
+
 } // namespace
 } // namespace diff_tests

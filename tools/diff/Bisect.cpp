@@ -134,6 +134,21 @@ Expected<std::string> PassSearch::run() {
 
 } // namespace
 
+/// By the launch alone, without the capsule.
+static Expected<std::string> passOf(const capsule::Capsule &capsule, const capsule::Launch &launch,
+                                    const ReplayWork &work, const ReplayTarget &target) {
+  TemporaryFolder folder;
+  if (folder.problem)
+    return createStringError("no temporary folder: " + folder.problem.message());
+  Expected<StandAlone> one = StandAlone::of(capsule, launch, work);
+  if (!one)
+    return one.takeError();
+  Expected<StandAloneRunner> runner = StandAloneRunner::open(folder.path.str().str(), launch);
+  if (!runner)
+    return runner.takeError();
+  return PassSearch(std::move(*one), std::move(*runner), launch.kernel, target).run();
+}
+
 Expected<std::vector<std::string>>
 bisectCompiler(const capsule::Capsule &capsule, const capsule::Launch &launch,
                const ReplayWork &work, const ReplayTarget &target, const DiffersOn &differs) {
@@ -159,20 +174,9 @@ bisectCompiler(const capsule::Capsule &capsule, const capsule::Launch &launch,
     lines.push_back("  it differs however it is compiled");
   if (!isOfOptimiser)
     return lines;
-  TemporaryFolder folder;
-  if (folder.problem)
-    return createStringError("no temporary folder: " + folder.problem.message());
-  Expected<StandAlone> one = StandAlone::of(capsule, launch, work);
-  if (!one)
-    return one.takeError();
-  Expected<StandAloneRunner> runner = StandAloneRunner::open(folder.path.str().str(), launch);
-  if (!runner)
-    return runner.takeError();
-  Expected<std::string> pass =
-      PassSearch(std::move(*one), std::move(*runner), launch.kernel, target).run();
-  if (!pass)
-    return pass.takeError();
-  lines.push_back("  " + *pass);
+  Expected<std::string> pass = passOf(capsule, launch, work, target);
+  lines.push_back(
+      "  " + (pass ? *pass : "LLVM's passes are not looked at: " + toString(pass.takeError())));
   return lines;
 }
 

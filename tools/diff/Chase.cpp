@@ -6,7 +6,6 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
-#include <set>
 
 using namespace llvm;
 
@@ -63,16 +62,16 @@ static Expected<double> largestTexel(const capsule::Capsule &capsule,
   return largest;
 }
 
-Chase::Chase(const capsule::Capsule &capsule, const capsule::Launch &launch, const ReplayWork &work,
-             const ReplayTarget &target, const ReplayTarget &reference, bool isFailing,
-             const capsule::Launch::Moved &moved)
-    : capsule(capsule), launch(launch), work(work), target(target), reference(reference),
-      isFailing(isFailing) {
+Chase::Chase(const capsule::Capsule &capsule, const Chased &chased, const ReplayWork &work,
+             const ReplayTarget &target, const ReplayTarget &reference)
+    : capsule(capsule), launch(chased.launch), work(work), target(target), reference(reference),
+      isFailing(chased.isFailing), isOfNans(chased.isOfNans) {
   for (auto [i, region] : enumerate(launch.memory))
-    if (region.name.empty() && !is_contained(moved.regions, i))
+    if (region.name.empty() && !is_contained(chased.moved.regions, i))
       fixed.emplace_back(region.address, region.bytes);
   this->target.settings.set(settings::Id::contract, "never");
-  this->target.settings.set(settings::Id::nan, "canonical");
+  if (!isOfNans)
+    this->target.settings.set(settings::Id::nan, "canonical");
   constexpr unsigned kSeconds = 60; // a launch that never ends is known by then
   if (isFailing)
     this->work.timeout = work.timeout ? std::min(work.timeout, kSeconds) : kSeconds;
@@ -85,11 +84,10 @@ uint32_t Chase::threadNumber(const capsule::Writer &writer) const {
   return linear(writer.thread, launch.block);
 }
 
-Expected<Chase> Chase::open(const capsule::Capsule &capsule, const capsule::Launch &launch,
+Expected<Chase> Chase::open(const capsule::Capsule &capsule, const Chased &chased,
                             const ReplayWork &work, const ReplayTarget &target,
-                            const ReplayTarget &reference, bool isFailing,
-                            const capsule::Launch::Moved &moved) {
-  Chase chase(capsule, launch, work, target, reference, isFailing, moved);
+                            const ReplayTarget &reference) {
+  Chase chase(capsule, chased, work, target, reference);
   if (Error error = chase.readSites())
     return std::move(error);
   return chase;
@@ -141,6 +139,7 @@ bool Chase::isAtomic(uint32_t line) const {
 }
 
 Expected<TraceDifference> Chase::compare(const capsule::Writer &writer, Given given,
+                                         const std::optional<capsule::StoreAt> &until,
                                          bool isStored) {
   capsule::TraceOf of{index(), ctaOf(writer), threadNumber(writer), given};
   of.isFailing = isFailing;
@@ -148,15 +147,17 @@ Expected<TraceDifference> Chase::compare(const capsule::Writer &writer, Given gi
   if (here.empty())
     if (Error error = traceOn(work, target, of).moveInto(here))
       return std::move(error);
-  Expected<std::vector<uint8_t>> there = traceOn(work, reference, of, here);
-  if (!there)
-    return there.takeError();
-  return capsule::compareTraces(here, *there, sites, {given, isStored, fixed});
+  std::vector<uint8_t> &there = this->given[{of.cta, of.thread, given}];
+  if (there.empty())
+    if (Error error = traceOn(work, reference, of, here).moveInto(there))
+      return std::move(error);
+  return capsule::compareTraces(here, there, sites, {given, isStored, fixed, until});
 }
 
 // A place that several threads store to may have what any of them stored.
-Expected<TraceDifference> Chase::compareOrdered(const capsule::Writer &writer, Given given) {
-  Expected<TraceDifference> found = compare(writer, given);
+Expected<TraceDifference> Chase::compareOrdered(const capsule::Writer &writer, Given given,
+                                                const std::optional<capsule::StoreAt> &until) {
+  Expected<TraceDifference> found = compare(writer, given, until);
   if (!found || found->kind != TraceDifference::Kind::Value ||
       sites[found->site].kind != TraceSite::Kind::Memory)
     return found;
@@ -169,12 +170,14 @@ Expected<TraceDifference> Chase::compareOrdered(const capsule::Writer &writer, G
   std::set<std::pair<uint32_t, uint32_t>> threads;
   for (const capsule::Writer &one : *writers)
     threads.insert({ctaOf(one), threadNumber(one)});
-  return threads.size() > 1 ? compare(writer, given, false) : std::move(found);
+  return threads.size() > 1 ? compare(writer, given, until, false) : std::move(found);
 }
 
 std::optional<capsule::LocateRequest> Chase::placeOf(const TraceDifference &found,
                                                      const capsule::Writer &writer) const {
   const TraceSite &site = sites[found.site];
+  if (site.isOfTile)
+    return std::nullopt;
   const unsigned byte = unsigned(countr_zero(found.first ^ found.second)) / 8;
   if (site.space == ptx::StateSpace::Shared)
     return capsule::LocateRequest{
@@ -228,8 +231,10 @@ void Chase::tell(const TraceDifference &difference, StringRef whose, Found &out)
   case Kind::None:
     out.lines.push_back(
         formatv("of {0}, {1} results are equal, {2} are open: none differs while it is watched, "
-                "without fused operations, and with NVIDIA's bits of NaNs",
-                whose, difference.compared, difference.open));
+                "without fused operations{3}",
+                whose, difference.compared, difference.open,
+                isOfNans ? "" : ", and with NVIDIA's bits of NaNs"));
+    tellOpen(difference, out);
     return;
   case Kind::Cut:
     out.lines.push_back(
@@ -257,15 +262,33 @@ void Chase::tell(const TraceDifference &difference, StringRef whose, Found &out)
                               difference.compared, difference.open));
 }
 
+void Chase::tellOpen(const TraceDifference &difference, Found &out) const {
+  if (!difference.other)
+    return;
+  const TraceSite &site = sites[difference.other->site];
+  out.lines.push_back("  the first open result that is another, as it may be: " +
+                      placeText(site.place));
+  out.lines.push_back(formatv("    {0}: {1} {2}, reference {3}", site.result, target.name,
+                              textOf(site.type, difference.other->first),
+                              textOf(site.type, difference.other->second)));
+}
+
 static bool isEnd(const TraceDifference &difference) {
   using Kind = TraceDifference::Kind;
   return difference.kind == Kind::Value || difference.kind == Kind::Path ||
          difference.kind == Kind::Beyond || difference.kind == Kind::Stopped;
 }
 
-Expected<bool> Chase::hop(capsule::Writer &writer, TraceDifference &found, Found &out) {
+capsule::StoreAt Chase::storeAt(uint32_t line, const TraceDifference &loaded) const {
+  const TraceSite &site = sites[loaded.site];
+  const bool isShared = site.space == ptx::StateSpace::Shared;
+  return {line, isShared && !isFailing ? loaded.place.first : loaded.place.second, loaded.first,
+          std::max(1u, ptx::sizeInBits(site.type) / 8), isShared};
+}
+
+Expected<bool> Chase::hop(Followed &at, Found &out) {
   constexpr size_t kMostWriters = 8;
-  const std::optional<capsule::LocateRequest> place = placeOf(found, writer);
+  const std::optional<capsule::LocateRequest> place = placeOf(at.found, at.thread);
   if (!place) {
     out.lines.push_back("  who wrote what it loads there is not known");
     return false;
@@ -277,34 +300,75 @@ Expected<bool> Chase::hop(capsule::Writer &writer, TraceDifference &found, Found
     out.lines.push_back("  no store of the launch that can be watched wrote there");
     return false;
   }
-  size_t looked = 0;
+  size_t looked = 0, traced = 0;
+  std::optional<TraceDifference> open; // of one that stored another open result
   for (const capsule::Writer &one : *writers) {
-    if (hasFollowed(one) || looked == kMostWriters)
+    const capsule::StoreAt until = storeAt(one.site.line, at.found);
+    if (!stores.insert({ctaOf(one), threadNumber(one), until.line, until.address, until.bits})
+             .second)
       continue;
-    ++looked;
-    Expected<TraceDifference> other = compareOrdered(one, Given::Open);
+    traced += !hasFollowed(one);
+    if (traced > kMostWriters)
+      break;
+    Expected<TraceDifference> other = compareOrdered(one, Given::Open, until);
     if (!other)
       return other.takeError();
-    if (!isEnd(*other))
+    if (other->isOfOtherStore)
       continue;
+    ++looked;
+    if (!isEnd(*other)) {
+      if (other->other && !open)
+        open = std::move(*other);
+      continue;
+    }
     out.lines.push_back("  " + threadOf(one) + " wrote there: " + placeText(one.site));
     tell(*other, threadOf(one), out);
-    writer = one;
-    found = std::move(*other);
+    at = {one, until, std::move(*other)};
     return true;
   }
-  // Nobody who wrote there differs: by results that are open, by the order of stores, or the
-  // instruction that loads is wrong. What the thread makes of its loads is left.
   out.lines.push_back("  the last that wrote there was " + threadOf(writers->front()) + ": " +
                       placeText(writers->front().site));
-  out.lines.push_back(formatv("  of {0} other threads that wrote there no result differs, but for "
+  out.lines.push_back(formatv("  of {0} threads that wrote these bits no result differs, but for "
                               "open ones: their order, a store, or this load",
                               looked));
-  Expected<TraceDifference> own = compareOrdered(writer, Given::Loads);
+  if (open)
+    tellOpen(*open, out);
+  return hopInside(at, open.has_value(), out);
+}
+
+// It loads another value by results that are open, by the order of stores, or the instruction that
+// loads is wrong.
+Expected<bool> Chase::hopInside(Followed &at, bool isOpen, Found &out) {
+  Expected<TraceDifference> own = compareOrdered(at.thread, Given::Loads, at.until);
   if (!own)
     return own.takeError();
-  if (isEnd(*own))
-    tell(*own, threadOf(writer) + ", given what it loads", out);
+  if (isEnd(*own)) {
+    tell(*own, threadOf(at.thread) + ", given what it loads", out);
+    return false;
+  }
+  if (at.loads.empty())
+    out.lines.push_back(formatv("  given what it loads, {0} results are equal, {1} are open: none "
+                                "differs",
+                                own->compared, own->open));
+  if (!isOpen) // the load itself is wrong, or what it is before
+    return false;
+  constexpr size_t kMostLoads = 4;
+  for (const TraceDifference::Load &load : own->loads) {
+    if (at.loads.size() == kMostLoads || !at.loads.insert(load.index).second)
+      continue;
+    at.found = {};
+    at.found.kind = TraceDifference::Kind::Value;
+    at.found.site = load.site;
+    at.found.first = load.first;
+    at.found.second = load.second;
+    at.found.place = {"", load.place.first, load.place.second};
+    out.lines.push_back("  of its loads that differ it is one of the furthest: " +
+                        placeText(sites[load.site].place));
+    out.lines.push_back(formatv("    {0}: {1} {2}, reference {3}", sites[load.site].result,
+                                target.name, textOf(sites[load.site].type, load.first),
+                                textOf(sites[load.site].type, load.second)));
+    return true;
+  }
   return false;
 }
 
@@ -322,27 +386,26 @@ void Chase::tellFailure(uint32_t line, StringRef whose, Found &out) const {
 Expected<Chase::Found> Chase::follow(const capsule::Writer &thread, const std::string &whose,
                                      uint32_t failingLine) {
   constexpr size_t kMostHops = 32;
-  capsule::Writer writer = thread;
+  Followed at{thread, std::nullopt, {}};
   Found out;
-  Expected<TraceDifference> found = compareOrdered(writer, Given::Open);
-  if (!found)
-    return found.takeError();
-  tell(*found, whose, out);
+  if (Error error = compareOrdered(thread, Given::Open).moveInto(at.found))
+    return std::move(error);
+  const TraceDifference &found = at.found;
+  tell(found, whose, out);
   using Kind = TraceDifference::Kind;
-  const bool isEqual = found->kind == Kind::None || found->kind == Kind::Stopped;
+  const bool isEqual = found.kind == Kind::None || found.kind == Kind::Stopped;
   if (failingLine && isEqual) // code is not in the order of the PTX
     tellFailure(failingLine, whose, out);
-  else if (found->kind == Kind::None && found->next) {
-    out.site = sites[*found->next].place;
+  else if (found.kind == Kind::None && found.next) {
+    out.site = sites[*found.next].place;
     out.lines.push_back(whose + " goes no further than " + placeText(*out.site));
   }
-  for (size_t hops = 0; found->kind == TraceDifference::Kind::Value && sites[found->site].isLoad;
-       ++hops) {
+  for (size_t hops = 0; found.kind == Kind::Value && sites[found.site].isLoad; ++hops) {
     if (hops == kMostHops) {
       out.lines.push_back(formatv("  it is not followed over more than {0} threads", kMostHops));
       break;
     }
-    Expected<bool> isFurther = hop(writer, *found, out);
+    Expected<bool> isFurther = hop(at, out);
     if (!isFurther)
       return isFurther.takeError();
     if (!*isFurther)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia replay, rubia diff: the launches of a capsule on targets, and what differs.
 #include "diff/Compare.h"
-#include "diff/Replay.h"
 #include "tools/Commands.h"
 #include "tools/OutputFile.h"
 #include "tools/diff/DiffCommands.h"
+#include "tools/diff/DiffOptions.h"
 #include "tools/diff/DiffReport.h"
 #include "tools/diff/Excerpts.h"
 #include "tools/diff/Explain.h"
@@ -28,153 +28,7 @@ using capsule::Capsule;
 using capsule::Launch;
 using capsule::Verdict;
 
-struct DiffOptions {
-  ReplayWork work;
-  std::string output, json, junit, html, between, against;
-  std::vector<std::string> archs;
-  settings::Settings settings;
-  std::string library, device;
-  size_t from = 0;
-  unsigned perturbed = 8;
-  std::vector<std::string> recordings; // further ones, of the same launches
-  std::vector<uint64_t> locate;        // launch, region, offset; CTA: in its shared memory
-  std::vector<uint64_t> writers;       // launch, region
-  std::vector<uint64_t> trace;         // launch, CTA, thread
-  std::string given;                   // a file with open results for it
-  std::string reduced;                 // a folder for the first launch that differs, made small
-  std::string messages;                // where stderr goes
-  bool givenLoads = false;             // what is loaded too
-  bool isFailing = false;              // the launch that is traced
-  bool all = false, noLocate = false, touched = false, onReference = false, explain = false;
-  capsule::Bounds bounds;
-};
-
 using Chooser = std::function<bool(const Launch &)>;
-
-/// The text of a file; empty for no file.
-Expected<std::string> readPtx(const std::string &path) {
-  if (path.empty())
-    return "";
-  auto text = input::readFile(path, capsule::kMaxImageBytes);
-  if (!text)
-    return text.takeError();
-  return (*text)->getBuffer().str();
-}
-
-int locateHere(const DiffOptions &options, const Capsule &capsule) {
-  Expected<std::string> ptx = readPtx(options.work.ptx);
-  if (!ptx)
-    return fail(ptx.takeError());
-  const auto &at = options.locate;
-  const capsule::LocateRequest request{
-      at[0], at[1], at[2], at.size() > 3 ? std::optional(uint32_t(at[3])) : std::nullopt};
-  if (request.launch >= capsule.launches.size())
-    return fail("there is no such launch");
-  Expected<std::vector<capsule::Writer>> writers =
-      options.onReference ? locateOnReference(capsule, request, *ptx)
-                          : capsule::locate(capsule, request, options.library, *ptx);
-  if (!writers)
-    return fail(writers.takeError());
-  json::Array all;
-  for (const capsule::Writer &writer : *writers)
-    all.push_back(toJson(writer));
-  if (Error error =
-          writeFile(options.output, [&](raw_ostream &os) { os << json::Value(std::move(all)); }))
-    return fail(std::move(error));
-  return kDone;
-}
-
-int locateAllHere(const DiffOptions &options, const Capsule &capsule) {
-  Expected<std::string> ptx = readPtx(options.work.ptx);
-  if (!ptx)
-    return fail(ptx.takeError());
-  Expected<capsule::WriterMap> map = capsule::locateAll(
-      capsule, {options.writers[0], options.writers[1], 0}, options.library, *ptx);
-  if (!map)
-    return fail(map.takeError());
-  if (Error error = writeWriters(*map, options.output))
-    return fail(std::move(error));
-  return kDone;
-}
-
-int traceHere(const DiffOptions &options, const Capsule &capsule) {
-  const capsule::TraceOf of{
-      size_t(options.trace[0]),   uint32_t(options.trace[1]),
-      uint32_t(options.trace[2]), options.givenLoads ? capsule::Given::Loads : capsule::Given::Open,
-      options.isFailing,          options.output};
-  if (of.launch >= capsule.launches.size())
-    return fail("there is no such launch");
-  Expected<std::string> ptx = readPtx(options.work.ptx);
-  if (!ptx)
-    return fail(ptx.takeError());
-  Expected<std::vector<uint8_t>> trace = std::vector<uint8_t>();
-  alarm(options.work.timeout);
-  if (options.onReference) {
-    auto given = input::readFile(options.given, UINT64_MAX);
-    if (!given)
-      return fail(given.takeError());
-    std::vector<uint8_t> bytes((*given)->getBuffer().bytes_begin(),
-                               (*given)->getBuffer().bytes_end());
-    bytes.resize(capsule::kTraceBytes);
-    trace = traceOnReference(capsule, of, *ptx, bytes);
-  } else {
-    trace = capsule::trace(capsule, of, options.library, *ptx);
-  }
-  alarm(0);
-  if (!trace)
-    return fail(trace.takeError());
-  if (options.isFailing) // it lies there
-    return kDone;
-  if (Error error = writeFile(options.output, toStringRef(*trace)))
-    return fail(std::move(error));
-  return kDone;
-}
-
-/// In the process for a target.
-int replayHere(const DiffOptions &options) {
-  if (!options.messages.empty() && !freopen(options.messages.c_str(), "w", stderr))
-    return kFailed;
-  Expected<Chooser> isWanted = options.work.chooser();
-  if (!isWanted)
-    return fail(isWanted.takeError());
-  Expected<Capsule> capsule = options.work.open();
-  if (!capsule)
-    return fail(capsule.takeError());
-  if (options.onReference && (!options.writers.empty() || options.touched))
-    return fail("the target `reference` does not watch all stores");
-  if (!options.trace.empty())
-    return traceHere(options, *capsule);
-  if (!options.locate.empty())
-    return locateHere(options, *capsule);
-  if (!options.writers.empty())
-    return locateAllHere(options, *capsule);
-  if (options.touched) {
-    if (Error error = writeTouched(*capsule, options.work, options.library, options.output))
-      return fail(std::move(error));
-    return kDone;
-  }
-  constexpr int kFast = 1;
-  Expected<capsule::CapsuleOutput> output = capsule::CapsuleOutput::create(options.output, kFast);
-  if (!output)
-    return fail(output.takeError());
-  capsule::ReplayOptions replaying;
-  replaying.library = options.library;
-  if (Error error = readPtx(options.work.ptx).moveInto(replaying.ptx))
-    return fail(std::move(error));
-  replaying.from = options.from;
-  replaying.isWanted = *isWanted;
-  replaying.timeout = options.work.timeout;
-  if (options.work.noise)
-    replaying.noise = capsule::Noise::ofRun(*options.work.noise);
-  replaying.isPlain = options.work.isPlain;
-  Expected<size_t> done = options.onReference ? replayOnReference(*capsule, *output, replaying)
-                                              : capsule::replay(*capsule, *output, replaying);
-  if (!done)
-    return fail(done.takeError());
-  if (Error error = output->finish())
-    return fail(std::move(error));
-  return kDone;
-}
 
 std::vector<std::string> targetNames(const DiffOptions &options) {
   return options.archs.empty() ? std::vector<std::string>{""} : options.archs;
@@ -278,7 +132,9 @@ void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions
   unsigned left = 3;
   for (capsule::LaunchResult &result : target.launches)
     for (capsule::BufferResult &buffer : result.buffers) {
-      if (buffer.verdict != Verdict::Different || !buffer.first || !left || options.noLocate ||
+      const bool isLookedAt = buffer.verdict == Verdict::Different ||
+                              (options.explain && buffer.verdict == Verdict::Undecided);
+      if (!isLookedAt || !buffer.first || !left || options.noLocate ||
           buffer.region >= result.launch->memory.size()) // arrays are written by other instructions
         continue;
       --left;
@@ -338,18 +194,24 @@ ReplayTarget lookedAtOn(ReplayTarget target) {
   return target;
 }
 
-bool isWrong(const capsule::LaunchResult &result) { return result.verdict >= Verdict::Different; }
+/// The first launches that are wrong, and then those that are undecided.
+std::vector<uint64_t> explainedOf(ArrayRef<capsule::LaunchResult> launches) {
+  constexpr size_t kMost = 3;
+  std::vector<uint64_t> ordinals;
+  for (bool isUndecided : {false, true})
+    for (const capsule::LaunchResult &result : launches)
+      if (ordinals.size() < kMost && (isUndecided ? result.verdict == Verdict::Undecided
+                                                  : result.verdict >= Verdict::Different))
+        ordinals.push_back(result.launch->ordinal);
+  return ordinals;
+}
 
-/// Asks a third one about the first launches that differ or fail: the reference, or a processor
-/// about that. Threads that wrote what differs are followed.
+/// Asks a third one about launches that differ or fail: the reference, or a processor about that.
+/// Threads that wrote what differs are followed.
 Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &on,
                  const DiffOptions &options, const Chooser &isWanted, DiffReport::Target &target) {
-  constexpr size_t kMost = 3;
   DiffOptions asked = options;
-  asked.work.ordinals.clear();
-  for (const capsule::LaunchResult &result : target.launches)
-    if (isWrong(result) && asked.work.ordinals.size() < kMost)
-      asked.work.ordinals.push_back(result.launch->ordinal);
+  asked.work.ordinals = explainedOf(target.launches);
   if (asked.work.ordinals.empty())
     return Error::success();
   const auto isAsked = [&](const Launch &launch) {
@@ -390,6 +252,9 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
     result.wrong = vote.wrong;
     if (options.noLocate)
       continue;
+    // What is undecided differs from the reference anyway.
+    const bool isUndecided = result.verdict == Verdict::Undecided;
+    const Replayed *right = isUndecided ? nullptr : &*thirdRun;
     const auto differs = [&](const ReplayTarget &other) -> Expected<bool> {
       DiffOptions one = asked;
       one.work.ordinals = {result.launch->ordinal};
@@ -397,19 +262,22 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
       if (!again)
         return again.takeError();
       Expected<DiffReport::Target> found =
-          compareAll(capsule, &*thirdRun, *again, other.name, one, [&](const Launch &launch) {
+          compareAll(capsule, right, *again, other.name, one, [&](const Launch &launch) {
             return launch.ordinal == result.launch->ordinal;
           });
       if (!found)
         return found.takeError();
-      decide(capsule, &*thirdRun, *again, looked, on.isReference, one, *found);
+      decide(capsule, right, *again, looked, on.isReference, one, *found);
       const Verdict verdict = found->launches.front().verdict;
-      if (verdict == Verdict::Unsupported || verdict == Verdict::Undecided)
+      if (verdict == Verdict::Unsupported || (verdict == Verdict::Undecided && !isUndecided))
         return createStringError("it cannot be told");
-      return verdict >= Verdict::Different;
+      return verdict >= Verdict::Undecided;
     };
     if (Error error = explain(capsule, asked.work, voters, differs, result))
       result.explanation.push_back("the thread cannot be followed: " + toString(std::move(error)));
+    // No instruction of the kernel may do that.
+    if (result.isComputed && isUndecided && !result.isOfNans)
+      result.verdict = Verdict::Different;
     if (result.instruction && !options.html.empty())
       if (Error error = excerptsAt(capsule, *result.launch, *result.instruction, looked, asked.work)
                             .moveInto(result.explained))
@@ -528,8 +396,8 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
       if (!recordings->empty())
         decideByRecordings(capsule, *got, *recordings, target->launches);
       if (!on->isReference) // which gives the bits of NVIDIA's NaNs, and fuses as is recorded
-        if (Error error =
-                checkPermitted(capsule, *on, options.work, options.bounds, target->launches))
+        if (Error error = checkPermitted(capsule, *on, options.work, options.bounds,
+                                         options.explain, target->launches))
           return error;
       locateAll(capsule, looked, options, *target);
       if (options.explain)
@@ -665,23 +533,11 @@ void addReplay(CLI::App &app, int &status) {
   addTargets(*command, *options);
   command->callback([options, &status] { status = replay(*options); });
 
-  auto here = std::make_shared<DiffOptions>();
   CLI::App *worker = app.add_subcommand("replay-here", "");
   worker->group(""); // what `replay` and `diff` start
+  auto here = std::make_shared<DiffOptions>();
   addCommon(*worker, *here);
-  worker->add_option("-o", here->output)->required();
-  worker->add_option("--from", here->from);
-  worker->add_option("--locate", here->locate)->expected(3, 4);
-  worker->add_option("--writers", here->writers)->expected(2);
-  worker->add_option("--trace", here->trace)->expected(3);
-  worker->add_option("--given", here->given);
-  worker->add_flag("--given-loads", here->givenLoads);
-  worker->add_flag("--failing", here->isFailing);
-  worker->add_flag("--touched", here->touched);
-  worker->add_flag("--reference", here->onReference);
-  worker->add_option("--noise", here->work.noise);
-  worker->add_flag("--plain", here->work.isPlain);
-  worker->add_option("--messages", here->messages);
+  addReplayHere(*worker, *here);
   worker->callback([here, &status] { status = replayHere(*here); });
 }
 

@@ -234,17 +234,25 @@ Error Search::run() {
 
 Error explain(const capsule::Capsule &capsule, const ReplayWork &work, const Voters &voters,
               const DiffersOn &differs, LaunchResult &result) {
-  Expected<Chase> chase =
-      Chase::open(capsule, *result.launch, work, voters.compiled(), voters.interpreted(),
-                  result.verdict == Verdict::Failed && !voters.target.isReference, result.moved);
+  Expected<Chase> chase = Chase::open(
+      capsule,
+      {*result.launch, result.moved,
+       result.verdict == Verdict::Failed && !voters.target.isReference, result.isOfNans},
+      work, voters.compiled(), voters.interpreted());
   if (!chase)
     return chase.takeError();
   if (Error error = Search(capsule, work, voters, result, *chase).run())
     return error;
-  if (result.instruction || result.wrong != Party::Target)
+  const bool isOfCompiler =
+      result.wrong == Party::Target ||
+      (result.verdict == Verdict::Undecided && !voters.target.isReference && !result.isComputed);
+  if (!isOfCompiler || (result.instruction && result.verdict != Verdict::Undecided))
     return Error::success();
-  result.explanation.push_back(
-      "what is watched is compiled otherwise, so the steps of the compiler are looked at:");
+  result.explanation.push_back((result.instruction
+                                    ? Twine("no instruction is known to compute something else")
+                                    : Twine("what is watched is compiled otherwise"))
+                                   .concat(", so the steps of the compiler are looked at:")
+                                   .str());
   Expected<std::vector<std::string>> steps =
       bisectCompiler(capsule, *result.launch, work, voters.target, differs);
   if (!steps)

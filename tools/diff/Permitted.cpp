@@ -33,13 +33,15 @@ bool hasFreeSums(const Capsule &capsule, const ReplayWork &asked, const Launch &
 
 /// Launches that differ are replayed once more with the setting, and undecided if they are equal.
 Error check(const Permitted &permitted, const Capsule &capsule, const ReplayTarget &on,
-            const ReplayWork &asked, const capsule::Bounds &bounds,
+            const ReplayWork &asked, const capsule::Bounds &bounds, bool isOfUndecided,
             std::vector<LaunchResult> &results) {
   ReplayWork work = asked;
   work.ordinals.clear();
   for (const LaunchResult &result : results)
-    if (result.verdict == Verdict::Different && (permitted.setting != settings::Id::contract ||
-                                                 hasFreeSums(capsule, asked, *result.launch)))
+    if ((result.verdict == Verdict::Different ||
+         (isOfUndecided && result.verdict == Verdict::Undecided && result.openMaps.empty())) &&
+        (permitted.setting != settings::Id::contract ||
+         hasFreeSums(capsule, asked, *result.launch)))
       work.ordinals.push_back(result.launch->ordinal);
   if (work.ordinals.empty())
     return Error::success();
@@ -63,6 +65,7 @@ Error check(const Permitted &permitted, const Capsule &capsule, const ReplayTarg
       continue;
     result.verdict = Verdict::Undecided;
     result.reason = permitted.reason;
+    result.isOfNans = permitted.setting == settings::Id::nan;
     for (capsule::BufferResult &buffer : result.buffers)
       if (buffer.verdict == Verdict::Different)
         buffer.verdict = Verdict::Undecided;
@@ -73,13 +76,14 @@ Error check(const Permitted &permitted, const Capsule &capsule, const ReplayTarg
 } // namespace
 
 Error checkPermitted(const Capsule &capsule, const ReplayTarget &on, const ReplayWork &work,
-                     const capsule::Bounds &bounds, std::vector<LaunchResult> &results) {
+                     const capsule::Bounds &bounds, bool isOfUndecided,
+                     std::vector<LaunchResult> &results) {
   if (!on.library.empty())
     return Error::success();
   if (on.settings.nan() != settings::NanMode::Canonical)
     if (Error error = check({settings::Id::nan, "canonical",
                              "it computes with the bits of NaNs: with --nan canonical it is equal"},
-                            capsule, on, work, bounds, results))
+                            capsule, on, work, bounds, isOfUndecided, results))
       return error;
   const bool isFused = on.settings.contract() != settings::ContractMode::Never;
   return check({settings::Id::contract, isFused ? "never" : "nvidia",
@@ -87,7 +91,7 @@ Error checkPermitted(const Capsule &capsule, const ReplayTarget &on, const Repla
                           "is equal"
                         : "products and sums are not fused, as PTX permits: with --contract nvidia "
                           "it is equal"},
-               capsule, on, work, bounds, results);
+               capsule, on, work, bounds, isOfUndecided, results);
 }
 
 } // namespace rubia::tools

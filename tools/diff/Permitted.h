@@ -9,9 +9,10 @@
 namespace rubia::tools {
 
 /// Launches that are different are replayed once more with another such choice of the target. Those
-/// that are equal then become undecided, and the reason is told.
+/// that are equal then become undecided, and the reason is told. `isOfUndecided`: also of those
+/// that are undecided already.
 llvm::Error checkPermitted(const capsule::Capsule &capsule, const ReplayTarget &on,
                            const ReplayWork &work, const capsule::Bounds &bounds,
-                           std::vector<capsule::LaunchResult> &results);
+                           bool isOfUndecided, std::vector<capsule::LaunchResult> &results);
 
 } // namespace rubia::tools

@@ -10,8 +10,9 @@
 #include "tools/diff/ReferenceTextures.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Endian.h"
-#include <chrono>
-#include <unistd.h>
+#include <csignal>
+#include <ctime>
+#include <sys/time.h>
 
 using namespace llvm;
 
@@ -174,11 +175,10 @@ Expected<uint64_t> Replayer::bytesApart(const Launch &launch, const Memory &memo
 /// that are fused: as the recorded side may do.
 Error Replayer::runNearest(const Launch &launch, const std::string &text, const Memory &before,
                            Memory &memory, Launch &result) const {
-  using Clock = std::chrono::steady_clock;
   constexpr unsigned kMostRuns = 200, kSeconds = 20;
-  const Clock::time_point begin = Clock::now();
+  const std::clock_t begin = std::clock();
   result.problem = execute(launch, text, memory.regions, memory.arrays, {});
-  const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double took = double(std::clock() - begin + 1) / CLOCKS_PER_SEC;
   const bool isRecorded =
       all_of(launch.regions(), [](const Region *region) { return region->after; });
   if (!result.problem.empty() || isPlain || capsule.environment.hasNoResults || !isRecorded)
@@ -363,6 +363,13 @@ Expected<std::vector<capsule::Writer>> locateOnReference(const Capsule &capsule,
   return capsule::writersOf(watch, *watched);
 }
 
+void limitOwnTime(unsigned seconds) {
+  std::signal(SIGPROF, [](int) { std::raise(SIGALRM); });
+  itimerval limit{};
+  limit.it_value.tv_sec = seconds;
+  setitimer(ITIMER_PROF, &limit, nullptr);
+}
+
 Expected<size_t> replayOnReference(const Capsule &capsule, CapsuleOutput &output,
                                    const capsule::ReplayOptions &options) {
   Replayer replayer(capsule, output, options);
@@ -371,9 +378,9 @@ Expected<size_t> replayOnReference(const Capsule &capsule, CapsuleOutput &output
   for (size_t i = options.from; i < capsule.launches.size(); ++i) {
     if (!options.isWanted(capsule.launches[i]))
       continue;
-    alarm(options.timeout);
+    limitOwnTime(options.timeout);
     Error error = replayer.replay(capsule.launches[i]);
-    alarm(0);
+    limitOwnTime(0);
     if (error)
       return std::move(error);
   }

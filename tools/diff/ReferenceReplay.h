@@ -7,6 +7,10 @@
 
 namespace rubia::tools {
 
+/// From now on the process has so many seconds of processor time until it ends as by SIGALRM. So a
+/// busy machine changes no verdict. 0: as many as it needs.
+void limitOwnTime(unsigned seconds);
+
 /// As capsule::replay; of the options, `library` means nothing here. A launch that the
 /// interpreter does not support has a `status` and a `problem`; under `noise` one that reads
 /// textures between texels is such.
