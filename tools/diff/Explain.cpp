@@ -248,7 +248,7 @@ Error explain(const capsule::Capsule &capsule, const ReplayWork &work, const Vot
       (result.verdict == Verdict::Undecided && !voters.target.isReference && !result.isComputed);
   if (!isOfCompiler || (result.instruction && result.verdict != Verdict::Undecided))
     return Error::success();
-  result.explanation.push_back((result.instruction
+  result.explanation.push_back((result.verdict == Verdict::Undecided
                                     ? Twine("no instruction is known to compute something else")
                                     : Twine("what is watched is compiled otherwise"))
                                    .concat(", so the steps of the compiler are looked at:")
