@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <mutex>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,11 +64,12 @@ static bool appendTo(const std::string &name, const std::string &line) {
       open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
   if (file < 0) {
     const std::string why = strerror(errno);
-    static const bool isTold =
-        (writeTo(STDERR_FILENO, input::printable("rubia: error: RUBIA_LOG_FILE: " + name + ": " +
-                                                 why + "; messages go to stderr\n")),
-         true);
-    return !isTold;
+    static std::once_flag isTold;
+    std::call_once(isTold, [&] {
+      writeTo(STDERR_FILENO, input::printable("rubia: error: RUBIA_LOG_FILE: " + name + ": " + why +
+                                              "; messages go to stderr\n"));
+    });
+    return false;
   }
   writeTo(file, line);
   close(file);
