@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Image instructions of RDNA: formats, places of texels, filters, levels, cubes, and what is
 // refused.
+#include "emulator/lib/machine/Half.h"
 #include "emulator/lib/memory/ImageDescriptor.h"
 #include "emulator/lib/memory/ImageFormat.h"
 #include "emulator/lib/memory/ImageProblem.h"

@@ -3,6 +3,7 @@
 // tables, its operands and, where needed, a VectorDetail.
 #include "emulator/lib/decode/Decoder.h"
 #include "emulator/lib/decode/Instructions.h"
+#include "emulator/lib/machine/Half.h"
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "emulator/lib/vector/VectorPath.h"
 

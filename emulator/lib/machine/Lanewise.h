@@ -1,113 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit float types, and `lanewise`: from a lambda on one lane to a vectorised loop over a
-// block of lanes and the description of its operands. Include Semantics.h instead.
+// `lanewise`: from a lambda on one lane to a vectorised loop over a block of lanes and the
+// description of its operands.
 //
 // Everything here is compiled once per instruction set, hence the namespace: the linker must
 // not merge an AVX2 body into the plain one.
 #pragma once
 
+#include "emulator/lib/machine/Half.h"
+#include "emulator/lib/machine/LaneLoops.h"
+#include "emulator/lib/machine/Semantics.h"
+#include "emulator/lib/machine/WaveOperands.h"
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
 namespace rubia::emulator {
 namespace RUBIA_ISA {
-
-/// How a loop over the 32 lanes of a block becomes a few vector operations: as many lanes at once
-/// as there are dwords in the host's vectors, also where they are computed in 64 bits. Else results
-/// would be stored as half vectors, and the next instruction's load of a whole one would have to
-/// wait until both are in the cache.
-#ifdef __AVX512F__
-constexpr unsigned kLaneWidth = 16, kLaneInterleave = 2;
-#elif defined(__AVX2__)
-constexpr unsigned kLaneWidth = 8, kLaneInterleave = 4;
-#else
-constexpr unsigned kLaneWidth = 4, kLaneInterleave = 4;
-#endif
-
-/// For loops that need no width of their own.
-#define RUBIA_EACH_LANE                                                                            \
-  _Pragma("clang loop vectorize(assume_safety) interleave_count(kLaneInterleave)")                 \
-      _Pragma("clang loop unroll(disable)") for (unsigned lane = 0; lane < kBlockLanes; ++lane)
-
-/// The same address, of which the compiler does not know that it is the same. A load, a choice and
-/// a store of one place would become a masked store, after which the next instruction's load of the
-/// register has to wait, as it does all the time in divergent code.
-[[gnu::always_inline]] inline const uint32_t *whatWas(const uint32_t *result) {
-  asm("" : "+r"(result));
-  return result;
-}
-
-/// IEEE binary16. Half(float) rounds in the current rounding mode, overflow included.
-struct Half {
-  uint16_t bits = 0;
-  Half() = default;
-  explicit Half(float value) : bits(round(value)) {}
-  static Half fromBits(uint16_t bits) {
-    Half half;
-    half.bits = bits;
-    return half;
-  }
-  operator float() const {
-#ifdef __F16C__
-    return float(std::bit_cast<_Float16>(bits));
-#else
-    uint32_t magnitude = bits & 0x7fff;
-    uint32_t sign = uint32_t(bits & 0x8000) << 16;
-    // Subnormals: 2^-24 * n, computed as (0.5 + 2^-24 * n) - 0.5, which is exact.
-    // Rounding down, the difference of equal numbers is -0.
-    uint32_t subnormal =
-        std::bit_cast<uint32_t>(std::bit_cast<float>(0x3f000000 | magnitude) - 0.5f) & 0x7fffffff;
-    uint32_t normal = (magnitude << 13) + (112u << 23);
-    uint32_t special = 0x7f800000 | (magnitude & 0x3ff) << 13 | (magnitude > 0x7c00 ? 0x400000 : 0);
-    uint32_t absolute = magnitude < 0x400 ? subnormal : magnitude < 0x7c00 ? normal : special;
-    return std::bit_cast<float>(absolute | sign);
-#endif
-  }
-
-private:
-  static uint16_t round(float value) {
-#ifdef __F16C__
-    return std::bit_cast<uint16_t>(_Float16(value));
-#else
-    uint32_t bits = std::bit_cast<uint32_t>(value);
-    uint32_t sign = bits & 0x80000000;
-    uint32_t magnitude = bits ^ sign;
-    // Adding and subtracting 2^(exponent + 13) of the same sign rounds to 11 significant bits in
-    // whatever mode is set.
-    uint32_t exponent = magnitude >> 23;
-    exponent = (exponent < 113 ? 113 : exponent > 143 ? 143 : exponent) + 13;
-    float anchor = std::bit_cast<float>(exponent << 23 | sign);
-    float rounded = (value + anchor) - anchor;
-    // Too large for binary16: infinity or 65504, which is what the mode makes of an overflow in
-    // binary32.
-    bool large = (std::bit_cast<uint32_t>(rounded) & 0x7fffffff) >= 0x47800000;
-    float overflowed = rounded * 0x1p112f;
-    bool infinite = (std::bit_cast<uint32_t>(overflowed) & 0x7fffffff) == 0x7f800000;
-    uint32_t result = std::bit_cast<uint32_t>(rounded) & 0x7fffffff;
-    uint32_t normal = (result >> 13) - (112u << 10);
-    uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(result) + 0.5f) - 0x3f000000;
-    uint32_t nan = 0x7e00 | (magnitude >> 13 & 0x3ff);
-    uint32_t half = result < 0x38800000 ? subnormal : normal;
-    half = large ? (infinite ? 0x7c00 : 0x7bff) : half;
-    half = magnitude > 0x7f800000 ? nan : half;
-    return uint16_t(half | sign >> 16);
-#endif
-  }
-};
-
-/// bfloat16. Bfloat(float) rounds to nearest even.
-struct Bfloat {
-  uint16_t bits = 0;
-  Bfloat() = default;
-  explicit Bfloat(float value) {
-    uint32_t word = std::bit_cast<uint32_t>(value);
-    uint32_t nearest = (word + 0x7fff + (word >> 16 & 1)) >> 16;
-    bits = uint16_t((word & 0x7fffffff) > 0x7f800000 ? word >> 16 | 0x40 : nearest);
-  }
-  static Bfloat fromBits(uint16_t bits) {
-    Bfloat value;
-    value.bits = bits;
-    return value;
-  }
-  operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
-};
 
 namespace detail {
 

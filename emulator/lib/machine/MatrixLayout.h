@@ -13,7 +13,7 @@
 // AMD's matrix instruction calculator (github.com/ROCm/amd_matrix_instruction_calculator).
 #pragma once
 
-#include "emulator/lib/machine/Semantics.h"
+#include "emulator/lib/machine/LaneTypes.h"
 
 namespace rubia::emulator {
 namespace RUBIA_ISA {

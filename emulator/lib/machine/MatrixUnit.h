@@ -3,7 +3,7 @@
 // how the processor's unit adds products.
 #pragma once
 
-#include "emulator/lib/machine/Semantics.h"
+#include "emulator/lib/machine/WaveOperands.h"
 #include "targets/Target.h"
 
 namespace rubia::emulator {

@@ -58,187 +58,18 @@
 // have neither infinities nor a negative zero (gfx942), one in _MI200 on gfx90a, one in _RDNA3 on
 // gfx11.
 //
+// A file of rows includes Lanewise.h or Fused.h. Few others need this header: what a wave and a
+// decoded instruction hold is in LaneTypes.h.
+//
 // A new file VectorAlu<Family>.cpp ends with `const SemanticsTable kVectorAlu<Family> =
 // table(kRows);` in namespace rubia::emulator::RUBIA_ISA, and gets one line in VectorAluTables.def.
 // CMake finds the file by its name.
 #pragma once
 
-#include <array>
-#include <bit>
-#include <cmath>
+#include "emulator/lib/machine/LaneTypes.h"
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <type_traits>
-#include <utility>
-
-#ifndef RUBIA_ISA
-#define RUBIA_ISA baseline
-#endif
 
 namespace rubia::emulator {
-
-/// Lanes that a kernel function handles at once: a wave32 is one block, a wave64 two.
-constexpr unsigned kBlockLanes = 32;
-
-/// The MODE register's fields (RDNA3 ISA "MODE register").
-struct FloatMode {
-  uint8_t round32 = 0; // 0 nearest even, 1 +inf, 2 -inf, 3 zero
-  uint8_t round16And64 = 0;
-  bool flushSource32 = false, flushResult32 = false;
-  bool flushSource16And64 = false, flushResult16And64 = false;
-  bool ieee = false;
-  bool dx10Clamp = false;
-  bool fp16Overflow = false; // clamp f16 overflow to 65504 instead of infinity
-};
-
-struct LaneId {
-  uint32_t value;
-};
-struct Saturate {
-  bool on;
-};
-struct Immediate {
-  uint32_t value;
-};
-struct Signs {
-  uint32_t bits; // bit i: source i is signed
-  bool operator[](unsigned source) const { return bits >> source & 1; }
-};
-
-template <class T> struct Carry {
-  T value;
-  bool carry;
-};
-
-template <class T> struct Pair {
-  T lo, hi;
-};
-
-/// What an operand holds, as the machinery around a kernel must know it.
-enum class Element : uint8_t {
-  None,
-  B8,
-  B16,
-  F16,
-  Bf16,
-  B32,
-  F32,
-  B64,
-  F64,
-  PackedB16,
-  PackedF16,
-  PackedBf16,
-  PackedB32,
-  PackedF32,
-  Registers,
-  Mask
-};
-
-constexpr bool isHalf(Element e) {
-  return e == Element::B16 || e == Element::F16 || e == Element::Bf16;
-}
-constexpr bool isPackedHalf(Element e) {
-  return e == Element::PackedB16 || e == Element::PackedF16 || e == Element::PackedBf16;
-}
-constexpr bool isPackedSingle(Element e) {
-  return e == Element::PackedB32 || e == Element::PackedF32;
-}
-constexpr bool isFloat(Element e) {
-  return e == Element::F16 || e == Element::Bf16 || e == Element::F32 || e == Element::F64 ||
-         e == Element::PackedF16 || e == Element::PackedBf16 || e == Element::PackedF32;
-}
-
-struct Shape {
-  Element result = Element::None;
-  Element sources[4] = {};
-  uint8_t sourceCount = 0; // without the mask operand
-  uint8_t resultRegisters = 0;
-  uint8_t sourceRegisters[4] = {};
-  bool carryIn = false;  // has a mask operand
-  bool carryOut = false; // writes a mask
-  bool takesSaturate = false;
-  bool takesSigns = false;
-};
-
-/// What a kernel function gets besides the registers.
-struct LaneState {
-  FloatMode mode;
-  uint32_t carryIn = 0;  // bits of the mask operand
-  uint32_t carryOut = 0; // written by the kernel, for all 32 lanes whether active or not
-  uint32_t active = ~0u; // the lanes whose results will be used
-  uint32_t firstLane = 0;
-  uint32_t signs = 0;
-  uint32_t immediate = 0;
-  bool saturate = false;
-};
-
-/// Computes all 32 lanes of a block. A register is 32 consecutive dwords; the next one of a wider
-/// operand follows it. `result` may be the same registers as a source.
-using LaneKernel = void (*)(uint32_t *result, const uint32_t *a, const uint32_t *b,
-                            const uint32_t *c, LaneState &state);
-
-/// What a matrix instruction has besides its sources and their modifiers.
-struct MatrixControl {
-  uint8_t cbsz = 0, abid = 0, blgp = 0; // gfx9
-  uint8_t indexKey = 0;                 // V_SWMMAC_*: which set of indices
-  bool packedHalves = false;            // gfx12's layouts: nothing repeated, 16-bit results packed
-  bool fnuz = false;                    // gfx942's FP8 and BF8
-  bool flush16 = false;                 // gfx90a's denormals of F16 and BF16
-};
-
-/// The operands of an instruction that is not lanewise. Lanes are numbered within the wave.
-class WaveOperands {
-public:
-  unsigned laneCount() const; // the wave size
-  uint64_t exec() const;
-  bool active(unsigned lane) const { return exec() >> lane & 1; }
-  /// The lowest active lane, or 0 if EXEC is 0, as V_READFIRSTLANE_B32 does.
-  unsigned firstActiveLane() const;
-  unsigned sourceCount() const;
-  /// Whether source `i` is a vector register; else all lanes and all dwords of an operand see one
-  /// scalar or constant.
-  bool sourceIsVector(unsigned i) const;
-  /// Register `dword` of source `i` in a lane; the same in all lanes if the source is scalar. Lane
-  /// numbers wrap.
-  uint32_t source(unsigned i, unsigned lane, unsigned dword = 0) const;
-  /// The modifier immediate of source `i` (neg 1, abs or neg_hi 2, op_sel 4, op_sel_hi 8); nothing
-  /// is applied to sources.
-  uint32_t modifiers(unsigned i) const;
-  /// An immediate operand after the sources by LLVM's name for it: clamp, ...; 0 if absent.
-  bool clamp() const;
-  const MatrixControl &matrix() const;
-  /// Whether sums of unspecified order are to be taken in the other order
-  /// (RUBIA_EMULATOR_TRANS=worst).
-  bool reversesSums() const;
-  /// The operands bound_ctrl and fi (V_PERMLANE32_SWAP_B32).
-  bool boundControl() const;
-  bool fetchInactive() const;
-  const FloatMode &mode() const;
-  uint32_t m0() const;
-  uint64_t vcc() const;
-  /// Writes a lane of the destination whether it is active or not; callers check active().
-  void setResult(unsigned lane, uint32_t value, unsigned dword = 0);
-  uint32_t result(unsigned lane, unsigned dword = 0) const; // the destination's present contents
-  /// Writes the scalar destination (one SGPR).
-  void setScalarResult(uint32_t value);
-  /// Writes a lane of a vector source (V_SWAP_B32).
-  void setSource(unsigned i, unsigned lane, uint32_t value, unsigned dword = 0);
-  /// Relative addressing (V_MOVRELS_B32): the vector source or destination `offset` registers
-  /// further on. Out of the allocated range is a fault of the wave, and reads 0.
-  uint32_t sourceRelative(unsigned i, unsigned lane, uint32_t offset) const;
-  uint32_t resultRelative(unsigned lane, uint32_t offset) const;
-  void setSourceRelative(unsigned i, unsigned lane, uint32_t offset, uint32_t value);
-  void setResultRelative(unsigned lane, uint32_t offset, uint32_t value);
-
-private:
-  uint32_t *relative(uint64_t registerOffset, unsigned lane, uint32_t offset) const;
-  friend struct WaveOperandsAccess;
-  WaveOperands() = default;
-  struct Wave *wave = nullptr;
-  const struct MicroOp *op = nullptr;
-};
-using WaveFunction = void (*)(WaveOperands &);
 
 enum SemanticsFlags : uint32_t {
   kKeepSourceDenormals = 1, // sources are not flushed (moves, V_CMP_CLASS, V_FREXP_*)
@@ -255,8 +86,7 @@ enum SemanticsFlags : uint32_t {
   kExactInfinity = 512, // an infinite f16 result is no overflow (1 / 0), so FP16_OVFL keeps it
 };
 
-/// How far the hardware's result may be from the emulator's, which is correctly rounded.
-enum class Exactness : uint8_t { Exact, WithinUlp, Approximation, UnorderedSum };
+/// See Exactness.
 constexpr Exactness exactnessOf(uint32_t semanticsFlags) {
   return semanticsFlags & kApproximation  ? Exactness::Approximation
          : semanticsFlags & kWithinUlp    ? Exactness::WithinUlp
@@ -264,8 +94,6 @@ constexpr Exactness exactnessOf(uint32_t semanticsFlags) {
                                           : Exactness::Exact;
 }
 
-struct Wave;
-struct MicroOp;
 /// The handlers of a row that is `hot`, by where its sources are (Fused.h).
 struct FusedHandlers {
   struct Pair {
@@ -296,5 +124,3 @@ struct SemanticsTable {
 template <size_t N> constexpr SemanticsTable table(const Semantics (&rows)[N]) { return {rows, N}; }
 
 } // namespace rubia::emulator
-
-#include "emulator/lib/machine/Lanewise.h"

@@ -11,7 +11,7 @@
 // code of -0 is the NaN, and a bias one higher).
 #pragma once
 
-#include "emulator/lib/machine/Semantics.h"
+#include "emulator/lib/machine/Half.h"
 
 namespace rubia::emulator {
 namespace RUBIA_ISA {

@@ -14,7 +14,7 @@
 // No LLVM and no containers here: this header is compiled for two instruction sets.
 #pragma once
 
-#include "emulator/lib/machine/Semantics.h"
+#include "emulator/lib/machine/LaneTypes.h"
 
 namespace rubia::emulator {
 
@@ -56,8 +56,6 @@ enum SpecialMode : uint8_t {
   kSkipVector = 64,   // MODE.vskip of gfx9: vector instructions, which have this, are skipped
 };
 
-struct Wave;
-struct MicroOp;
 struct Workgroup;
 using Handler = void (*)(Wave &, const MicroOp &);
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "emulator/lib/machine/Addressing.h"
+#include "emulator/lib/machine/Half.h"
 #include <type_traits>
 
 namespace rubia::emulator {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/memory/ImageFormat.h"
+#include "emulator/lib/machine/Half.h"
 #include "emulator/lib/memory/LoadStore.h"
 #include <algorithm>
+#include <cmath>
 
 namespace rubia::emulator {
 namespace {

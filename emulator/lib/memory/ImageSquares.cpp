@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/memory/ImageSquares.h"
+#include "emulator/lib/machine/Half.h"
 #include <array>
 
 namespace rubia::emulator {

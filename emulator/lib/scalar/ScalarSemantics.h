@@ -11,8 +11,12 @@
 // lambda runs, and FP16_OVFL holds for Half results.
 #pragma once
 
+#include "emulator/lib/machine/Half.h"
 #include "emulator/lib/machine/HostFloat.h"
 #include "emulator/lib/machine/Wave.h"
+#include <array>
+#include <type_traits>
+#include <utility>
 
 namespace rubia::emulator {
 

@@ -9,6 +9,7 @@
 // is, parts of registers that are not sign-extended.
 #pragma once
 
+#include "emulator/lib/machine/Lanewise.h"
 #include "emulator/lib/vector/VectorPath.h"
 #include <tuple>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves, selections and the instructions that look across lanes. The arithmetic is in the files
 // beside this one, by type of the operands.
-#include "emulator/lib/machine/Semantics.h"
+#include "emulator/lib/machine/Lanewise.h"
 #include "emulator/lib/vector/Fused.h"
 
 namespace rubia::emulator::RUBIA_ISA {

@@ -11,6 +11,7 @@
 // known agrees with a right division where a tiny numerator alone is scaled, which it is here where
 // DIV_FMAS then scales back down; elsewhere both are scaled, and the mask must stay clear.
 #include "emulator/lib/machine/HostFloat.h"
+#include "emulator/lib/machine/Lanewise.h"
 #include "emulator/lib/vector/VectorAluFloat.h"
 
 namespace rubia::emulator::RUBIA_ISA {

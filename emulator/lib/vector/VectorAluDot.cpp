@@ -3,7 +3,7 @@
 // assumed: each step is rounded, and nothing but MODE flushes denormals, except that gfx90a always
 // flushes those of V_DOT2_F32_F16 and V_DOT2C_F32_F16 (PyTorch, "Reduced Precision FP16 and BF16
 // GEMMs and Convolutions on AMD Instinct MI200 devices"; assumed: of the addend too).
-#include "emulator/lib/machine/Semantics.h"
+#include "emulator/lib/machine/Lanewise.h"
 #include "emulator/lib/machine/SmallFloat.h"
 #include "emulator/lib/vector/VectorAluInteger.h"
 

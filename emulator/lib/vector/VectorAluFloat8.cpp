@@ -5,6 +5,7 @@
 // Results beyond the largest number are infinity or NaN, with MODE.FP16_OVFL the largest number.
 // They are rounded to nearest even whatever MODE says, or stochastically (assumed: the bits that do
 // not fit plus the seed's highest ones carry into the result).
+#include "emulator/lib/machine/Lanewise.h"
 #include "emulator/lib/machine/SmallFloat.h"
 #include "emulator/lib/vector/VectorAluFloat.h"
 

@@ -14,6 +14,7 @@
 // in f32, which holds them: 128 products of 255 by 255 are below 2^24.
 #pragma once
 
+#include "emulator/lib/machine/Lanewise.h"
 #include "emulator/lib/machine/MatrixLayout.h"
 #include "emulator/lib/machine/MatrixUnit.h"
 #include "emulator/lib/vector/MatrixSums.h"

@@ -5,6 +5,7 @@
 // The scale is the power of two of an f32's exponent field, as in the E8M0 format; widening
 // multiplies by it, narrowing divides (CDNA4 ISA). The scaled value is rounded once. Stochastic
 // rounding of several values takes a fresh seed for each.
+#include "emulator/lib/machine/Lanewise.h"
 #include "emulator/lib/machine/SmallFloat.h"
 #include "emulator/lib/vector/VectorAluInteger.h"
 

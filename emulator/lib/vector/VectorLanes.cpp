@@ -2,6 +2,7 @@
 // Moves of values between lanes by the host's vector instructions. What they do not do they leave
 // to the handlers in LocalLanes.cpp (MicroOp::slowPath) and to the rows in VectorAlu.cpp. Compiled
 // once per instruction set.
+#include "emulator/lib/machine/LaneLoops.h"
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "emulator/lib/vector/VectorMemory.h"
 

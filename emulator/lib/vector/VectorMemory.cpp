@@ -5,6 +5,7 @@
 // in GlobalMemory.cpp and LocalMemory.cpp (MicroOp::slowPath), which check each lane and report
 // faults; nothing has been changed by then. Compiled once per instruction set.
 #include "emulator/lib/vector/VectorMemory.h"
+#include "emulator/lib/machine/LaneLoops.h"
 #include "emulator/lib/machine/ScratchLayout.h"
 #include "emulator/lib/memory/HostAccess.h"
 #ifdef __AVX512F__

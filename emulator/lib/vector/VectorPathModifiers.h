@@ -5,6 +5,7 @@
 #pragma once
 
 #include "emulator/lib/machine/HostFloat.h"
+#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/vector/VectorPath.h"
 
 namespace rubia::emulator::RUBIA_ISA {
