@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs tests of an application by pytest and appends what becomes of each to a file, so that a crash loses none.
 
-Usage: run_tests.py RESULTS SECONDS [ARGUMENTS OF PYTEST...]. Tests whose outcome stands in RESULTS are not run again. A test
-that takes more than SECONDS ends the process.
+Usage: run_tests.py RESULTS SECONDS EVERY [ARGUMENTS OF PYTEST...]. Of the tests that pytest selects, each EVERYth is taken, in
+pytest's order, the first one too. Tests whose outcome stands in RESULTS are not run again. A test that takes more than SECONDS
+ends the process.
 """
 import faulthandler
 import json
@@ -18,10 +19,10 @@ import pytest  # noqa: E402
 class Recorder:
     """A plugin of pytest. Outcomes: passed, failed, skipped (a failure that the application expects is skipped, too)."""
 
-    def __init__(self, path, seconds):
+    def __init__(self, path, seconds, every):
         lines = path.read_text().splitlines() if path.is_file() else []
         self.done = {entry["test"] for entry in map(json.loads, lines) if "outcome" in entry}
-        self.file, self.seconds = open(path, "a"), seconds
+        self.file, self.seconds, self.every = open(path, "a"), seconds, every
 
     def write(self, **entry):
         self.file.write(json.dumps(entry) + "\n")
@@ -29,7 +30,7 @@ class Recorder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        items[:] = [item for item in items if item.nodeid not in self.done]
+        items[:] = [item for item in items[:: self.every] if item.nodeid not in self.done]
         self.write(collected=[item.nodeid for item in items])
 
     def pytest_configure(self, config):
@@ -65,6 +66,6 @@ if __name__ == "__main__":
     import programs
 
     sys.path.pop(0)
-    recorder = Recorder(pathlib.Path(sys.argv[1]), float(sys.argv[2]))
-    status = pytest.main(["-p", "no:cacheprovider", "--capture=sys", "--continue-on-collection-errors", *sys.argv[3:]], plugins=[recorder, programs])
+    recorder = Recorder(pathlib.Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]))
+    status = pytest.main(["-p", "no:cacheprovider", "--capture=sys", "--continue-on-collection-errors", *sys.argv[4:]], plugins=[recorder, programs])
     recorder.write(ended=int(status))
