@@ -60,7 +60,8 @@ class File(pytest.File):
             return
         for line in run([self.program(), *words(options.cases)], 600).splitlines():
             if line.startswith(" "):
-                yield Program.from_parent(self, name=line.strip())
+                # In brackets, as --deselect takes all tests whose names begin with what it says.
+                yield Program.from_parent(self, name=f"[{line.strip()}]")
 
     def program(self):
         """Compiled once, for all targets."""
@@ -74,7 +75,7 @@ class File(pytest.File):
 class Program(pytest.Item):
     def runtest(self):
         options = self.config.option
-        printed = run([self.parent.program(), *words(options.program_arguments, case=self.name)], options.program_seconds)
+        printed = run([self.parent.program(), *words(options.program_arguments, case=self.name.strip("[]"))], options.program_seconds)
         if options.skips and options.skips in printed:
             pytest.skip(next(line for line in printed.splitlines() if options.skips in line))
 
