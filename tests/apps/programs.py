@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest for applications whose own tests are programs in C++: with --compile, each .cpp file that is named is a
-test, which passes if it compiles and the program ends with 0. A program that prints --skips is skipped. With --cases, what
-the program prints for these arguments are names, one in each line that begins with a space, and each is a test of its own.
+"""A plugin of pytest for applications whose own tests are programs in C++: with --compile, each .cpp or .cc file that is
+named is a test, which passes if it compiles and the program ends with 0. A program that prints --skips is skipped.
+
+With --cases, what the program prints for these arguments are names, one in each line that begins with a space, and each is a
+test of its own. As Google Test prints them: a line that ends with a dot begins the names that follow, and a remark stands
+behind #.
 
 {site} is the folder of the packages, {root} that of the tests, {driver} that of libcuda.so.1, {file} the source, {program} the
 program, {case} the name.
@@ -24,7 +27,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collect_file(file_path, parent):
-    if file_path.suffix == ".cpp" and parent.config.getoption("compile"):
+    if file_path.suffix in (".cpp", ".cc") and parent.config.getoption("compile"):
         return File.from_parent(parent, path=file_path)
 
 
@@ -58,10 +61,14 @@ class File(pytest.File):
         if not options.cases:
             yield Program.from_parent(self, name=self.path.stem)
             return
-        for line in run([self.program(), *words(options.cases)], 600).splitlines():
+        suite = ""
+        for line in run([self.program(), *words(options.cases, root=self.config.rootpath)], 600).splitlines():
+            name = line.partition("#")[0].strip()
             if line.startswith(" "):
                 # In brackets, as --deselect takes all tests whose names begin with what it says.
-                yield Program.from_parent(self, name=f"[{line.strip()}]")
+                yield Program.from_parent(self, name=f"[{suite}{name}]")
+            elif name.endswith("."):
+                suite = name
 
     def program(self):
         """Compiled once, for all targets."""
@@ -75,7 +82,7 @@ class File(pytest.File):
 class Program(pytest.Item):
     def runtest(self):
         options = self.config.option
-        printed = run([self.parent.program(), *words(options.program_arguments, case=self.name.strip("[]"))], options.program_seconds)
+        printed = run([self.parent.program(), *words(options.program_arguments, case=self.name.strip("[]"), root=self.config.rootpath)], options.program_seconds)
         if options.skips and options.skips in printed:
             pytest.skip(next(line for line in printed.splitlines() if options.skips in line))
 
