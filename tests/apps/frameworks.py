@@ -30,8 +30,8 @@ def points(about, tests):
         yield "Its own tests were not run."
         return
     yield f"Own tests: {tests['rule']}."
-    if "every" in tests:
-        yield f"Of these tests 1 in {tests['every']} is run, in pytest's order: all would take too long on the emulator."
+    for arch, every in tests.get("every", {}).items():
+        yield f"On {arch} 1 in {every} of these tests is run, in pytest's order: all would take too long on the emulator."
     for name, value in tests.get("environment", {}).items():
         yield f"The tests run with `{name}={value}`."
     for entry in tests.get("left_out", []):

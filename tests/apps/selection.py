@@ -3,8 +3,8 @@
 
 tests/apps/NAME/tests.json says where the tests are: in the installed packages, or in the application's public repository at a
 commit; "root" says that they are in the packages though files of the repository are needed, too. It names whole files, chosen
-by its "rule", and the tests that are left out, each with a reason. A rule that was changed after a run says so. With "every",
-each nth test of those is taken, where all would take too long on the emulator.
+by its "rule", and the tests that are left out, each with a reason. A rule that was changed after a run says so. "every" says
+for targets on which all would take too long on the emulator: each nth test of those is taken.
 tests.in and tests.txt are the packages that they need beside the application's. No test is copied into this repository.
 """
 import json
@@ -25,6 +25,9 @@ class Selection:
     @staticmethod
     def of(app):
         return Selection(app) if (app.folder / "tests.json").is_file() else None
+
+    def every(self, arch):
+        return self.about.get("every", {}).get(arch, 1)
 
     def wanted(self):
         """What is installed: it is installed again when this changes."""

@@ -77,7 +77,7 @@ class OwnTests(unittest.TestCase):
             left[0] -= 1
             if left[0] < 0:
                 return None
-            return subprocess.run([sys.executable, APPS / "run_tests.py", folder / "results", str(about["test_seconds"]), str(about.get("every", 1)), *chosen.arguments("/")],
+            return subprocess.run([sys.executable, APPS / "run_tests.py", folder / "results", str(about["test_seconds"]), str(chosen.every("gfx942")), *chosen.arguments("/")],
                                   env={"PYTHONPATH": str(folder)}, capture_output=True).returncode
 
         return chosen.run(start, folder / "results")
@@ -93,7 +93,7 @@ class OwnTests(unittest.TestCase):
         self.assertEqual(failures["last"], "not run")
 
     def test_of_many_each_nth_is_taken_from_those_that_are_not_left_out(self):
-        counts, failures = self.run_selection(every=3, left_out=[{"why": "nobody wants it", "tests": ["aborts"]}])
+        counts, failures = self.run_selection(every={"gfx942": 3}, left_out=[{"why": "nobody wants it", "tests": ["aborts"]}])
         self.assertEqual(counts, {"passed": 1, "failed": 1, "skipped": 0, "left_out": 1})  # good, unwanted
         self.assertEqual(list(failures), ["unwanted"])
 
