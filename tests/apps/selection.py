@@ -9,6 +9,7 @@ tests.in and tests.txt are the packages that they need beside the application's.
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -78,16 +79,20 @@ class Selection:
         return [json.loads(line) for line in results.read_text().splitlines()] if results.is_file() else []
 
     @staticmethod
+    def reason(why):
+        return re.sub(r"/\S*/site-packages/", "", " ".join(why.partition("Traceback")[0].split()))[:200]
+
+    @staticmethod
     def counts(entries):
-        """Numbers of outcomes, and the failures with what stands before a traceback, which names files of this machine. What was
-        collected and did not run failed."""
+        """Numbers of outcomes, and the failures with what stands before a traceback. Names of this machine's folders are left
+        out. What was collected and did not run failed."""
         collected = next((entry["collected"] for entry in entries if "collected" in entry), [])
         left_out = {test for entry in entries for test in entry.get("left_out", [])}
         outcomes = {entry["test"]: (entry["outcome"], entry["why"]) for entry in entries if "outcome" in entry}
         for test in collected:
             outcomes.setdefault(test, ("failed", "not run"))
         numbers = {outcome: sum(o == outcome for o, _ in outcomes.values()) for outcome in ("passed", "failed", "skipped")}
-        return {**numbers, "left_out": len(left_out)}, {test: " ".join(why.partition("Traceback")[0].split())[:200] for test, (outcome, why) in outcomes.items() if outcome == "failed"}
+        return {**numbers, "left_out": len(left_out)}, {test: Selection.reason(why) for test, (outcome, why) in outcomes.items() if outcome == "failed"}
 
 
 def passes(tests):
