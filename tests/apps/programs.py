@@ -55,20 +55,25 @@ def folder_of_the_driver():
     return next((folder for folder in folders if (pathlib.Path(folder) / "libcuda.so.1").is_file()), ".")
 
 
+def cases(printed):
+    suite = ""
+    for line in printed.splitlines():
+        name = line.partition("#")[0].strip()
+        if line.startswith(" "):
+            yield suite + name
+        elif name.endswith("."):
+            suite = name
+
+
 class File(pytest.File):
     def collect(self):
         options = self.config.option
         if not options.cases:
             yield Program.from_parent(self, name=self.path.stem)
             return
-        suite = ""
-        for line in run([self.program(), *words(options.cases, root=self.config.rootpath)], 600).splitlines():
-            name = line.partition("#")[0].strip()
-            if line.startswith(" "):
-                # In brackets, as --deselect takes all tests whose names begin with what it says.
-                yield Program.from_parent(self, name=f"[{suite}{name}]")
-            elif name.endswith("."):
-                suite = name
+        for name in cases(run([self.program(), *words(options.cases, root=self.config.rootpath)], 600)):
+            # In brackets, as --deselect takes all tests whose names begin with what it says.
+            yield Program.from_parent(self, name=f"[{name}]")
 
     def program(self):
         """Compiled once, for all targets."""

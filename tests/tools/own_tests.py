@@ -97,6 +97,16 @@ class OwnTests(unittest.TestCase):
         self.assertEqual(counts, {"passed": 1, "failed": 1, "skipped": 0, "left_out": 1})  # good, unwanted
         self.assertEqual(list(failures), ["unwanted"])
 
+    def test_names_of_cases_are_read_from_lists_and_from_google_test(self):
+        sys.modules["pytest"] = types.SimpleNamespace(File=object, Item=object)
+        import programs
+
+        self.assertEqual(list(programs.cases("Operations:\n  ADD\n  MUL\nsum: 2\n")), ["ADD", "MUL"])
+        self.assertEqual(list(programs.cases("CPU/Op.\n  Add/0  # GetParam() = 4 bytes\nCUDA/Op.\n  Add/0\n")), ["CPU/Op.Add/0", "CUDA/Op.Add/0"])
+
+    def test_folders_of_this_machine_do_not_stand_in_reasons(self):
+        self.assertEqual(selection.Selection.reason("file /home/a/site-packages/warp/x.py:\n  no\nTraceback /home"), "file warp/x.py: no")
+
     def test_works_takes_95_of_100(self):
         for passed, failed, expected in ((95, 5, True), (94, 6, False), (0, 0, False)):
             self.assertEqual(selection.passes({"passed": passed, "failed": failed}), expected)
