@@ -3,8 +3,8 @@
 #include "codegen/Codegen.h"
 #include "emulator/OffloadBundle.h"
 #include "fatbin/Container.h"
+#include "input/BoundedJson.h"
 #include "input/File.h"
-#include "runtime/base/BoundedJson.h"
 #include "targets/Target.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -93,7 +93,7 @@ Expected<const CodeObjectImage *> selectImage(const CodeObjectFile &file, String
 std::vector<std::string> notesOf(ArrayRef<uint8_t> codeObject) {
   std::vector<std::string> notes;
   Expected<std::string> text = codegen::readMetadata(codeObject);
-  Expected<json::Value> root = text ? runtime::parseBoundedJson(StringRef(*text).rtrim('\0'))
+  Expected<json::Value> root = text ? input::parseBoundedJson(StringRef(*text).rtrim('\0'))
                                     : Expected<json::Value>(text.takeError());
   if (!root) {
     consumeError(root.takeError());

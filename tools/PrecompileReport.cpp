@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/PrecompileReport.h"
 #include "codegen/Codegen.h"
-#include "runtime/base/BoundedJson.h"
+#include "input/BoundedJson.h"
 #include "tools/CodeObjects.h"
 #include "tools/Commands.h"
 #include "llvm/ADT/StringExtras.h"
@@ -34,7 +34,7 @@ static Error describeWarps(KernelReport &kernel, ArrayRef<uint8_t> codeObject) {
   Expected<std::string> text = codegen::readMetadata(codeObject);
   if (!text)
     return text.takeError();
-  Expected<json::Value> root = runtime::parseBoundedJson(StringRef(*text).rtrim('\0'));
+  Expected<json::Value> root = input::parseBoundedJson(StringRef(*text).rtrim('\0'));
   if (!root)
     return root.takeError();
   const json::Object *object = root->getAsObject();

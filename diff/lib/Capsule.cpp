@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diff/Capsule.h"
 #include "diff/lib/LaunchJson.h"
-#include "runtime/base/BoundedJson.h"
+#include "input/BoundedJson.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstring>
 #include <zstd.h>
@@ -113,7 +113,7 @@ Error Capsule::readJson(const Record &record) {
     return failure("the record at offset " + Twine(record.offset - sizeof(RecordHeader)) + ": " +
                    toString(std::move(error)));
   };
-  Expected<json::Value> value = runtime::parseBoundedJson(toStringRef(*text));
+  Expected<json::Value> value = input::parseBoundedJson(toStringRef(*text));
   if (!value)
     return failed(value.takeError());
   const auto keep = [&](auto read, auto &&store) -> Error {
@@ -241,7 +241,7 @@ Error Capsule::forEachCall(function_ref<void(const Call &)> take) const {
     for (StringRef rest = toStringRef(*lines); !rest.empty();) {
       StringRef line;
       std::tie(line, rest) = rest.split('\n');
-      Expected<json::Value> value = runtime::parseBoundedJson(line);
+      Expected<json::Value> value = input::parseBoundedJson(line);
       if (!value)
         return failure("a call: " + toString(value.takeError()));
       Expected<Call> call = callOf(*value);

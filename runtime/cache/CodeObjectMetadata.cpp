@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cache/CodeObjectMetadata.h"
-#include "runtime/base/BoundedJson.h"
+#include "input/BoundedJson.h"
 #include <cstring>
 #include <elf.h>
 
@@ -112,7 +112,7 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
   Expected<StringRef> text = section(codeObject, ".rubia.metadata");
   if (!text)
     return text.takeError();
-  Expected<json::Value> root = parseBoundedJson(text->rtrim('\0'));
+  Expected<json::Value> root = input::parseBoundedJson(text->rtrim('\0'));
   if (!root)
     return root.takeError();
   const json::Object *object = root->getAsObject();

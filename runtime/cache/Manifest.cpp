@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Manifest <-> bytes: magic, size of the JSON text, JSON text, blob.
 #include "runtime/cache/Manifest.h"
-#include "runtime/base/BoundedJson.h"
+#include "input/BoundedJson.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -199,7 +199,7 @@ Expected<Manifest> Manifest::deserialize(ArrayRef<uint8_t> bytes) {
   Manifest m;
   StringRef blob = text.drop_front(jsonSize);
   m.blob.assign(blob.begin(), blob.end());
-  Expected<json::Value> root = parseBoundedJson(text.take_front(jsonSize));
+  Expected<json::Value> root = input::parseBoundedJson(text.take_front(jsonSize));
   if (!root) {
     consumeError(root.takeError());
     return malformed();

@@ -6,7 +6,7 @@
 // What is asked for: no fault; indices and offsets in range; and what was read and written again
 // reads as the same.
 
-#include "runtime/base/BoundedJson.h"
+#include "input/BoundedJson.h"
 #include "runtime/cache/CacheEntry.h"
 #include "runtime/cache/CodeObjectMetadata.h"
 #include "runtime/cache/Manifest.h"
@@ -65,7 +65,7 @@ void readManifestOf(ArrayRef<uint8_t> text) {
 }
 
 void readJson(ArrayRef<uint8_t> bytes) {
-  if (Expected<json::Value> value = parseBoundedJson(toStringRef(bytes))) {
+  if (Expected<json::Value> value = rubia::input::parseBoundedJson(toStringRef(bytes))) {
     std::string text;
     raw_string_ostream(text) << *value;
     if (Expected<json::Value> again = json::parse(text); !again || *again != *value)

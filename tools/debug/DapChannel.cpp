@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/debug/DapChannel.h"
-#include "runtime/base/BoundedJson.h"
+#include "input/BoundedJson.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cerrno>
 #include <unistd.h>
@@ -38,7 +38,7 @@ Expected<std::optional<json::Object>> DapChannel::take() {
     return createStringError("a message without a Content-Length that can be used");
   if (all.size() < head + 4 + *length)
     return std::nullopt;
-  Expected<json::Value> value = runtime::parseBoundedJson(all.substr(head + 4, *length));
+  Expected<json::Value> value = input::parseBoundedJson(all.substr(head + 4, *length));
   received.erase(0, head + 4 + *length);
   if (!value)
     return value.takeError();

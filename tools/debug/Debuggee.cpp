@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/debug/Debuggee.h"
-#include "runtime/base/BoundedJson.h"
+#include "input/BoundedJson.h"
 #include "tools/Commands.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -210,7 +210,7 @@ std::optional<Event> Debuggee::receive() {
   for (;;) {
     const size_t end = received.find('\n');
     if (end != std::string::npos) {
-      Expected<json::Value> value = runtime::parseBoundedJson(StringRef(received).take_front(end));
+      Expected<json::Value> value = input::parseBoundedJson(StringRef(received).take_front(end));
       received.erase(0, end + 1);
       if (!value) {
         consumeError(value.takeError());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record/KernelRecord.h"
 #include "fatbin/File.h"
+#include "input/BoundedJson.h"
 #include "input/File.h"
-#include "runtime/base/BoundedJson.h"
 #include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Base64.h"
@@ -62,7 +62,7 @@ private:
 };
 
 Error Reader::read(StringRef text) {
-  Expected<json::Value> value = runtime::parseBoundedJson(text);
+  Expected<json::Value> value = input::parseBoundedJson(text);
   if (!value)
     return value.takeError();
   const json::Object *line = value->getAsObject();

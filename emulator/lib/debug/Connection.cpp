@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/debug/Connection.h"
+#include "input/BoundedJson.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cerrno>
 #include <cstring>
@@ -75,7 +76,7 @@ std::optional<json::Object> Connection::take() {
   const size_t end = received.find('\n');
   if (end == std::string::npos)
     return std::nullopt;
-  Expected<json::Value> value = json::parse(StringRef(received).take_front(end));
+  Expected<json::Value> value = input::parseBoundedJson(StringRef(received).take_front(end));
   received.erase(0, end + 1);
   if (!value) {
     consumeError(value.takeError());

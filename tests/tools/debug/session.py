@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -229,6 +230,21 @@ class Ends(Session):
                 self.assertFalse(os.path.exists(f"/proc/{children[0]}"), number)
                 if number != signal.SIGKILL:
                     self.assertEqual((os.listdir(folder), running.returncode), ([], 128 + number))
+
+    def test_a_message_that_is_nested_too_deep_is_none(self):
+        """It comes to the program, which goes on without the debugger."""
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"{folder}/debugger")
+            listener.listen()
+            listener.settimeout(60)
+            program = subprocess.Popen([RUBIA, "run", "--", PROGRAM, PTX, "work", "64", "1", "64", "64"], stdout=subprocess.PIPE,
+                                       env={**os.environ, "RUBIA_DEVICE": "emulator", "RUBIA_EMULATOR_DEBUG": f"{folder}/debugger"})
+            connection, _ = listener.accept()
+            with connection:
+                self.assertIn(b"hello", connection.recv(4096))
+                connection.sendall(b"[" * 1000000 + b"\n")
+                program.communicate(timeout=60)
+            self.assertEqual(program.returncode, 0)
 
     def test_without_commands_nothing_runs(self):
         self.assertEqual(debug([]).returncode, 0)

@@ -5,10 +5,10 @@
 
 #include "llvm/Support/JSON.h"
 
-namespace rubia::runtime {
+namespace rubia::input {
 
 /// The value, or an error also for text that is nested deeper than anything we write, and for
 /// numbers beyond those of a double.
 llvm::Expected<llvm::json::Value> parseBoundedJson(llvm::StringRef text);
 
-} // namespace rubia::runtime
+} // namespace rubia::input

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/base/BoundedJson.h"
+#include "input/BoundedJson.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
 using namespace llvm;
 
-namespace rubia::runtime {
+namespace rubia::input {
 
 static constexpr unsigned kMaxDepth = 64; // ours has five levels
 
@@ -48,4 +48,4 @@ Expected<json::Value> parseBoundedJson(StringRef text) {
   return value;
 }
 
-} // namespace rubia::runtime
+} // namespace rubia::input
