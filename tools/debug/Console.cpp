@@ -96,7 +96,7 @@ int Console::loop() {
       command = last;
     if (command.empty() || command.starts_with("#"))
       continue;
-    const std::string kept = command.str();
+    const std::string kept = json::fixUTF8(command); // it may go into a message
     if (!execute(kept) || isKilled)
       break;
     last = kept;

@@ -60,7 +60,7 @@ int runConsole(DebugOptions &options, Debuggee &debuggee) {
   }
   Console console(debuggee, std::move(*program), input);
   for (const std::string &where : options.breakpoints)
-    if (Error error = console.addBreakpoint(where)) {
+    if (Error error = console.addBreakpoint(json::fixUTF8(where))) {
       fail(std::move(error));
       return kUsage;
     }
