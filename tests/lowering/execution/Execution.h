@@ -62,7 +62,8 @@ std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t>
                              Form form = {});
 
 /// The same for all targets, optimised; those with wave64 in each form that is sound. Shared memory
-/// is also in device memory on every second target, or on all with RUBIA_TEST_TARGETS.
+/// is also in device memory. By default every second target, the one half or the other by the text
+/// of the PTX, and two of these with shared memory in device memory; with RUBIA_TEST_TARGETS all.
 std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<uint32_t> &words,
                                       Form form = {});
 inline const std::vector<const char *> kTargets = rubia::test::testTargets();
