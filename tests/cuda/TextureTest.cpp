@@ -7,6 +7,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <thread>
 
 namespace rubia::runtime::cuda {
@@ -398,6 +399,29 @@ TEST_F(Textures, ReferencesAreBoundAgain) {
       cu("cuTexRefSetAddress_v2", &offset, reference, static_cast<void *>(nullptr), size_t(0)),
       kSuccess);
   EXPECT_EQ(run("byReference"), std::vector<Texel>(kThreads));
+}
+
+// What programs of CUDA 9 to 11 have.
+TEST_F(Textures, ReferencesOfOldPtx) {
+  const std::string head = ".version 7.0\n.target sm_80\n";
+  ASSERT_EQ(std::string(kFetch).compare(0, head.size(), head), 0);
+  std::vector<uint32_t> words(kTexels);
+  std::iota(words.begin(), words.end(), 7);
+  void *memory = upload(words.data(), words.size() * 4);
+  for (const char *old : {".version 6.0\n.target sm_61\n", ".version 6.5\n.target sm_75\n",
+                          ".version 7.8\n.target sm_80\n"}) {
+    const std::string ptx = old + std::string(kFetch).substr(head.size());
+    ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(ptx.c_str())), kSuccess);
+    TextureReference *reference = nullptr;
+    ASSERT_EQ(cu("cuModuleGetTexRef", &reference, module, "reference"), kSuccess);
+    size_t offset = 1;
+    ASSERT_EQ(cu("cuTexRefSetFormat", reference, int(kFormatU32), 1), kSuccess);
+    ASSERT_EQ(cu("cuTexRefSetFlags", reference, unsigned(kReadAsInteger)), kSuccess);
+    ASSERT_EQ(cu("cuTexRefSetAddress_v2", &offset, reference, memory, size_t(kTexels * 4)),
+              kSuccess);
+    EXPECT_EQ(run("byReference"), expected([&](unsigned i) { return Texel{{words[i], 0, 0, 0}}; }))
+        << old;
+  }
 }
 
 TEST_F(Textures, TellsWhatTheyWereMadeOf) {
