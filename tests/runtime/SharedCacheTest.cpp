@@ -212,9 +212,9 @@ TEST_F(SharedCacheTest, ALimitIsNoErrorOfTheKernelForOthers) {
   EXPECT_TRUE(bool(code)) << toString(code.takeError());
 }
 
-// Two seconds in parts of less than one.
+// Two and a half seconds in parts of a half.
 TEST_F(SharedCacheTest, EachPartOfALargeUnitHasTheTime) {
-  setenv("RUBIA_WORKER_SECONDS", "1", 1);
+  setenv("RUBIA_WORKER_SECONDS", "2", 1);
   const std::string text = kernelNamed("parts_k");
   auto code = Compiler::create({directory(), {}}, {}).codeObject(image(text), 0, "gfx1100");
   EXPECT_TRUE(bool(code)) << toString(code.takeError());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia-worker with defects: a unit dies, hangs or eats memory as the name of its first kernel says
 // (abort_1, segfault_1, terminated_1, cpu_1, overflow_1, hang_1, memory_1), takes so many tenths of
-// a second (sleep_15_1), takes three times seven of them and says so each time (parts_1), says so
+// a second (sleep_15_1), takes five times five of them and says so each time (parts_1), says so
 // for ever (chatter_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what
 // its sandbox forbids (escape_1), or hand its supervisor an entry that nobody asked for (forge_1).
 // Everything else
@@ -91,9 +91,9 @@ Result faultyCompile(const runtime::PtxImage *image, const lowering::Unit &unit,
     usleep(tenths * 100'000);
   }
   if (name.starts_with("parts_"))
-    for (unsigned part = 1; part <= 3; ++part) {
-      usleep(700'000);
-      options.codegen.onPart(part, 4);
+    for (unsigned part = 1; part <= 5; ++part) {
+      usleep(500'000);
+      options.codegen.onPart(part, 6);
     }
   if (name.starts_with("chatter_"))
     for (unsigned part = 1;; ++part) {
