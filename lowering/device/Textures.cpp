@@ -125,8 +125,9 @@ struct Levels {
     number = number < record->maxLevel ? number : record->maxLevel;
     number = number > record->minLevel ? number : record->minLevel;
     // In 256ths, cut; the nearest level otherwise.
-    const auto fixed = uint32_t(clampTo(floorOf(number * 256.0f) + (blends ? 0 : 128),
-                                        int32_t(record->levelCount - 1) << 8));
+    const auto fixed =
+        uint32_t(clampTo(clampTo(floorOf(number * 256.0f), kMostDetail) + (blends ? 0 : 128),
+                         int32_t(record->levelCount - 1) << 8));
     level = fixed >> 8;
     weight = blends ? fixed & 255 : 0;
   }

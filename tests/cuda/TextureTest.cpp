@@ -460,7 +460,7 @@ TEST_F(Textures, ViewsOfLayers) {
   texture.flags = kReadAsInteger;
   const struct {
     unsigned first, last;
-  } kViews[] = {{0, 3}, {1, 2}, {0, 0}, {3, 3}};
+  } kViews[] = {{0, 3}, {1, 2}, {0, 0}, {3, 3}, {0, UINT32_MAX}};
   for (auto [first, last] : kViews) {
     ViewDescriptor view = {};
     view.format = 13; // CU_RES_VIEW_FORMAT_UINT_1X32
@@ -475,7 +475,8 @@ TEST_F(Textures, ViewsOfLayers) {
               kSuccess);
     const std::vector<Texel> found = run("layers", handle);
     for (unsigned i = 0; i < kThreads; ++i)
-      EXPECT_EQ(found[i], (Texel{{10 + std::min(first + i, last), last - first + 1, 0, 0}}))
+      EXPECT_EQ(found[i], (Texel{{10 + std::min({first + i, last, 3u}),
+                                  std::min(last, UINT32_MAX - 1) - first + 1, 0, 0}}))
           << first << " " << last << " " << i;
     EXPECT_EQ(cu("cuTexObjectDestroy", handle), kSuccess);
   }

@@ -93,7 +93,7 @@ Error applyView(ArrayRef<uint8_t> view, unsigned texelBytes, Texels &texels) {
   texels.levels = std::min(lastLevel, texels.levels - 1) - firstLevel + 1;
   if (texels.isLayered) {
     texels.firstLayer = firstLayer;
-    texels.layers = lastLayer - firstLayer + 1;
+    texels.layers = std::min(lastLayer, UINT32_MAX - 1) - firstLayer + 1;
   }
   return Error::success();
 }

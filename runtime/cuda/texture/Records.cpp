@@ -120,7 +120,7 @@ Result applyLayers(const ViewDescriptor &view, Source &source) {
   if (!most)
     return fail(kNotSupported, "texture: a view of layers begins in the last faces of cube maps");
   source.firstSlice = view.firstLayer;
-  source.layers = view.lastLayer - view.firstLayer + 1;
+  source.layers = std::min(view.lastLayer, UINT32_MAX - 1) - view.firstLayer + 1;
   source.grid.slices = std::min(source.layers, most) * slicesOfLayer;
   source.grid.base += source.firstSlice * source.grid.slicePitch;
   return kSuccess;
