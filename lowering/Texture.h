@@ -82,6 +82,29 @@ enum class TrilinearRise : uint32_t { None, By6Of4, By7Of4, By8Of4, By6Of4Biased
 /// What a fetch from linear memory is.
 enum TextureFetch : uint32_t { kFetchOther, kFetchWord };
 
+/// A part of [1, 2), by its 7 bits: an H100's reciprocal of 1 + (part + x / 65536) / 128 is, in
+/// units of 2^-24, c0 / 4 - 2 c1 x / 65536 + c2 x^2 / 2^32. What is cut: docs/textures.md.
+struct ReciprocalPart {
+  uint32_t c0, c1, c2;
+};
+/// What the sampler looks up. The driver keeps them in device memory
+/// (runtime/cuda/texture/Tables.h).
+struct TextureTables {
+  uint16_t linearOfStandardRgb[256]; // numbers of 8 bits, and below them their exponents
+  ReciprocalPart reciprocals[128];
+};
+
+/// A number as a normalised channel of `bits` bits, without the sign: an H100 cuts it to four bits
+/// more, and then rounds. NaN is 0.
+constexpr int32_t normalizedOf(float value, unsigned bits, bool isSigned) {
+  const float size = value < 0 ? -value : value;
+  const float fraction = value == value ? (size < 1 ? size : 1) : 0;
+  const unsigned cut = bits + 4;
+  const uint64_t number = uint32_t(fraction * float(1u << cut)), most = (1u << bits) - 1;
+  const auto nearest = int32_t((number * most + (1u << (cut - 1))) >> cut);
+  return value >= 0 || !(value < 0) ? nearest : isSigned ? -nearest : 0;
+}
+
 struct Texture {
   TexelGrid grid; // of level 0
   uint32_t format;
@@ -94,7 +117,7 @@ struct Texture {
   uint32_t slots[3];      // what txq and suq answer: width, height, depth
   uint32_t fetch;         // TextureFetch
   float scale[3];         // from coordinates to texels: 1, or sizes where they are normalised
-  uint64_t standardRgb;   // with kStandardRgb: 256 numbers (runtime/cuda/texture/StandardRgb.h)
+  uint64_t tables;        // TextureTables, for sRGB and cube maps
 };
 static_assert(sizeof(Texture) == 128);
 

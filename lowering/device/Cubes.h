@@ -29,11 +29,50 @@ template <class T> INLINE OnFace<T> faceOf(T x, T y, T z) {
   return onFace(face, x, y, z);
 }
 
-/// Where a direction meets its face: coordinates of [0, 1]. Without a direction, the middle.
+/// An H100's rcp.approx.ftz of a number without a sign, bit for bit. docs/textures.md has the rule.
+INLINE float reciprocalOf(Record *record, float number) {
+  if (!(number >= 0x1p-126f))
+    return number == number ? __builtin_inff() : number;
+  if (number > 0x1p126f)
+    return 0;
+  const uint32_t bits = asBits(number), x = bits & 0xffff, high = x >> 8;
+  const GLOBAL ReciprocalPart &part = tablesOf(record)->reciprocals[bits >> 16 & 127];
+  uint32_t square =
+      high * high >> 1; // of x, in units of 2^17: products of single bits below count for nothing
+  UNROLL for (unsigned i = 1; i < 8; ++i) square += x >> i & 1 ? x >> (16 - i) : 0;
+  const uint64_t sum =
+      (uint64_t(part.c0) << 14) - 2 * uint64_t(part.c1) * x + 2 * uint64_t(part.c2) * square + 4046;
+  return float(uint32_t(sum >> 16)) * 0x1p-24f * asFloat((254 - (bits >> 23)) << 23);
+}
+
+/// A direction, by the reciprocal of its largest part: that one is about 1. A part that is no
+/// number counts for less than none, and says the middle of a face.
+struct Direction {
+  float x, y, z;
+  INLINE Direction(Record *record, float dx, float dy, float dz) {
+    const float most =
+        __builtin_fmaxf(__builtin_fmaxf(magnitude(dx), magnitude(dy)), magnitude(dz));
+    const float scale = reciprocalOf(record, most);
+    x = dx * scale;
+    y = dy * scale;
+    z = dz * scale;
+  }
+  INLINE OnFace<float> onFace() const {
+    auto size = [](float part) INLINE_LAMBDA { return part == part ? magnitude(part) : -1.0f; };
+    const float ax = size(x), ay = size(y), az = size(z);
+    const uint32_t face = az >= ax && az >= ay ? 4 + (z < 0) : ay >= ax ? 2 + (y < 0) : 0 + (x < 0);
+    return ::onFace(face, x, y, z);
+  }
+};
+
+/// Coordinates of a place on a face, of [0, 1]: sums with 1 are cut as coordinates are.
 INLINE Numbers placeOnFace(const OnFace<float> &on) {
-  const bool hasDirection = on.most > 0;
-  const float u = hasDirection ? on.s / on.most : 0, v = hasDirection ? on.t / on.most : 0;
-  return {(u + 1) * 0.5f, (v + 1) * 0.5f, 0, 0};
+  auto place = [](float part) INLINE_LAMBDA {
+    const float near = part == part ? __builtin_fmaxf(__builtin_fminf(part, 2), -2) : 0;
+    return float(floorOf(near * float(1 << kFraction)) + (1 << kFraction)) *
+           (1.0f / (1 << kFractionOnFace));
+  };
+  return {place(on.s), place(on.t), 0, 0};
 }
 
 /// How far the place on a face moves with a direction, in texels: `half` are half a face. Where it
@@ -42,30 +81,29 @@ struct CubeGradient {
   Numbers vector;
   bool leavesFace;
 
-  INLINE CubeGradient(float x, float y, float z, float dx, float dy, float dz, float half) {
-    const OnFace<float> on = faceOf(x, y, z), to = faceOf(x + dx, y + dy, z + dz);
-    leavesFace = to.face != on.face;
+  /// `to`: a direction, and where the gradient leads from there.
+  INLINE CubeGradient(const OnFace<float> &on, const Direction &to, float half) {
+    const uint32_t next = to.onFace().face;
+    leavesFace = next != on.face;
     // The end of the gradient, seen from the face where it begins.
-    const OnFace<float> end = onFace(on.face, x + dx, y + dy, z + dz);
-    const bool hasDirection = on.most > 0;
-    const float s = hasDirection ? on.s / on.most : 0, t = hasDirection ? on.t / on.most : 0;
+    const OnFace<float> end = onFace(on.face, to.x, to.y, to.z);
+    const float s = on.s == on.s ? on.s : 0, t = on.t == on.t ? on.t : 0;
     if (!leavesFace) {
-      vector = {cutGradient((end.s / end.most - s) * half),
-                cutGradient((end.t / end.most - t) * half), 0, 0};
+      vector = {cutGradient((end.s - s) * half), cutGradient((end.t - t) * half), 0, 0};
       return;
     }
-    if (to.face / 2 == on.face / 2) { // the opposite one lies a whole face away
-      vector = cutGradient(Numbers{end.s / to.most - s, end.t / to.most - t, 2, 0} * half);
+    if (next / 2 == on.face / 2) { // the opposite one lies a whole face away
+      vector = cutGradient(Numbers{end.s - s, end.t - t, 2, 0} * half);
       return;
     }
-    const bool isAlongS = __builtin_fabsf(end.s) >= to.most;
-    const float height = end.most / to.most; // above the middle of the next face
+    const bool isAlongS = magnitude(end.s) >= magnitude(end.t);
+    const float height = end.most; // above the middle of the next face
     auto across = [&](float from, float direction) INLINE_LAMBDA {
       const float way = cutGradient(1 - (direction < 0 ? -from : from)) + cutGradient(1 - height);
       return direction < 0 ? -way : way;
     };
-    const float alongS = isAlongS ? across(s, end.s) : end.s / to.most - s,
-                alongT = isAlongS ? end.t / to.most - t : across(t, end.t);
+    const float alongS = isAlongS ? across(s, end.s) : end.s - s,
+                alongT = isAlongS ? end.t - t : across(t, end.t);
     vector = {cutGradient(alongS * half), cutGradient(alongT * half), 0, 0};
   }
 };
@@ -115,7 +153,8 @@ struct SeamFootprint {
     Taps taps[3] = {};
     int32_t first[2];
     UNROLL for (unsigned i = 0; i < 2; ++i) {
-      const int32_t fixed = pairOf(grid, kMode, at[i], AddressMode::Clamp, i, steps[i]);
+      const int32_t fixed =
+          pairOf<kFractionOnFace>(grid, kMode, at[i], AddressMode::Clamp, i, steps[i]);
       taps[i].weight = uint32_t(fixed) & 255;
       first[i] = fixed >> 8;
     }

@@ -31,10 +31,25 @@ INLINE void weigh(const Taps (&taps)[3], uint32_t part, uint32_t (&weights)[1 <<
   }
 }
 
-/// The sum of weighted texels. Normalised ones are widened to 16 bits and summed exactly, integers
-/// of 32 bits in halves. Of sRGB, alpha is summed so, and the others as numbers of 8 bits.
+/// A texel that is a number, as filters take it: a denormal is 0.
+INLINE float flushed(float value) {
+  return __builtin_fabsf(value) < 0x1p-126f ? __builtin_copysignf(0.0f, value) : value;
+}
+/// The bits of what a filter gives. There is one NaN, and no denormal.
+INLINE uint32_t blendedBits(float value) {
+  return value == value ? asBits(flushed(value)) : 0x7fffffff;
+}
+INLINE uint32_t blendedHalfBits(float value) {
+  return value == value ? asBits(roundedToHalf(value)) : 0x7fffe000;
+}
+
+/// The sum of weighted texels. Normalised ones that are unsigned are widened to 16 bits and summed
+/// exactly, integers of 32 bits in halves. Of sRGB, alpha is summed so, and the others as numbers
+/// of 8 bits. Numbers are summed in units of kUnit, so that the largest do not overflow.
 struct Sum {
-  Numbers number = {};
+  static constexpr unsigned kUnitShift = 10;
+  static constexpr float kUnit = 1.0f / (1 << kUnitShift);
+  Numbers number = -0.0f; // the sum of nothing: negative zeros stay what they are
   Integers integer = {};
   bool isSampled = false;
 
@@ -44,12 +59,9 @@ struct Sum {
   }
   static INLINE Integers widened(Texel texel, TexelFormat format) {
     const Integers value = __builtin_bit_cast(Integers, takeApart(texel, format));
-    if (format.channelShift() == 1 || format.kind() == TexelKind::Integer)
-      return value;
-    if (!format.isSigned())
-      return value * 257;
-    const Integers sign = value >> 31, magnitude = (value ^ sign) - sign;
-    return ((magnitude * 258 + (magnitude >> 6)) ^ sign) - sign; // the bits repeated
+    const bool isWidened =
+        format.channelShift() == 0 && format.kind() == TexelKind::Normalized && !format.isSigned();
+    return isWidened ? value * 257 : value;
   }
   /// What is summed of a texel: integers where sums are exact, else numbers. Of sRGB, numbers of 8
   /// bits above their exponents.
@@ -57,13 +69,14 @@ struct Sum {
     if (isExact(format, mode))
       return __builtin_bit_cast(Texel, widened(texel, format));
     if (format.kind() == TexelKind::Bits)
-      return texel;
+      return format.blendsWords() ? texel : forEach(texel, flushedBits);
     texel = takeApart(texel, format);
     if (!(mode & kStandardRgb))
       return forEach(texel, [](uint32_t bits) INLINE_LAMBDA { return asBits(halfToFloat(bits)); });
     return {summedStandardRgb(record, texel.x), summedStandardRgb(record, texel.y),
             summedStandardRgb(record, texel.z), texel.w * 257};
   }
+  static INLINE uint32_t flushedBits(uint32_t bits) { return asBits(flushed(asFloat(bits))); }
   static INLINE uint32_t summedStandardRgb(Record *record, uint32_t n) {
     const StandardRgb linear = linearFromStandard(record, n);
     return linear.number << 8 | linear.exponent;
@@ -72,9 +85,13 @@ struct Sum {
   static INLINE Texel valueOfBorder(Record *record, TexelFormat format, uint32_t mode) {
     const Texel texel = {record->border[0], record->border[1], record->border[2],
                          record->border[3]};
+    if (format.kind() == TexelKind::Bits && !format.blendsWords())
+      return forEach(texel, flushedBits);
     if (format.kind() != TexelKind::Normalized)
       return texel;
-    const float most = format.isSigned() ? 32767.0f : 65535.0f;
+    const float most = !format.isSigned()           ? 65535.0f
+                       : format.channelShift() == 0 ? 127.0f
+                                                    : 32767.0f;
     const Texel widened = forEach(texel, [&](uint32_t bits) INLINE_LAMBDA {
       return uint32_t(floorOf(__builtin_fmaf(asFloat(bits), most, 0.5f)));
     });
@@ -100,8 +117,13 @@ struct Sum {
                                                : __builtin_bit_cast(Integers, value >> 16);
       value = __builtin_bit_cast(Texel, __builtin_convertvector(upper, Numbers)); // exact
     }
-    number = __builtin_elementwise_fma(__builtin_bit_cast(Numbers, value), Numbers(float(weight)),
-                                       number);
+    addNumbers(__builtin_bit_cast(Numbers, value), weight);
+  }
+  /// Of no weight, texels say nothing, and be they infinite.
+  INLINE void addNumbers(Numbers value, uint32_t weight) {
+    if (!weight)
+      value = -0.0f;
+    number = __builtin_elementwise_fma(value, Numbers(float(weight) * kUnit), number);
   }
   /// The same of what point sampling gives.
   INLINE void addSampled(Texel texel, TexelFormat format, uint32_t mode, uint32_t weight) {
@@ -109,8 +131,8 @@ struct Sum {
       add(texel, format, mode, weight, Texel{});
       return;
     }
-    number = __builtin_elementwise_fma(__builtin_bit_cast(Numbers, texel), Numbers(float(weight)),
-                                       number);
+    const bool isFloat = format.kind() == TexelKind::Bits;
+    addNumbers(__builtin_bit_cast(Numbers, isFloat ? forEach(texel, flushedBits) : texel), weight);
     isSampled = true;
   }
   /// A number of 8 bits, cut to where one with another exponent ends.
@@ -121,32 +143,44 @@ struct Sum {
 
   /// All weights together are 1 << `Shift`.
   template <unsigned Shift = 8> INLINE Texel result(TexelFormat format, uint32_t mode) const {
-    if (isSampled)
-      return __builtin_bit_cast(Texel, number * (1.0f / (1 << Shift)));
+    const Numbers whole = number * float(1 << (kUnitShift - Shift));
+    if (isSampled && format.kind() != TexelKind::Bits)
+      return __builtin_bit_cast(Texel, whole);
     if (format.blendsWords())
       return {cutSum<Shift>(number.x, integer.x), cutSum<Shift>(number.y, integer.y),
               cutSum<Shift>(number.z, integer.z), cutSum<Shift>(number.w, integer.w)};
     const Integers wide = (integer + (1 << Shift >> 1)) >> Shift;
     if (format.kind() == TexelKind::Integer)
       return __builtin_bit_cast(Texel, wide);
-    if (isExact(format, mode))
-      return forEach(__builtin_bit_cast(Texel, wide), [&](uint32_t bits) INLINE_LAMBDA {
-        const int32_t value = int32_t(bits);
-        return asBits(format.isSigned() ? ratio(value < -32767 ? -32767 : value, 32767.0f)
-                                        : ratio(value, 65535.0f));
-      });
-    Texel value = __builtin_bit_cast(Texel, number * (1.0f / (1 << Shift)));
+    if (isExact(format, mode)) {
+      const bool isNarrow = format.channelShift() == 0;
+      return forEach(__builtin_bit_cast(Texel, format.isSigned() && isNarrow ? integer : wide),
+                     [&](uint32_t bits) INLINE_LAMBDA {
+                       int32_t value = int32_t(bits);
+                       if (!format.isSigned())
+                         return asBits(ratio(value, 65535.0f));
+                       if (isNarrow)
+                         value = widenedSum<Shift>(value);
+                       return asBits(ratio(value < -32767 ? -32767 : value, 32767.0f));
+                     });
+    }
+    Texel value = __builtin_bit_cast(Texel, whole);
     if (format.kind() == TexelKind::Bits)
-      return value;
-    value = forEach(value, [](uint32_t bits)
-                               INLINE_LAMBDA { return asBits(roundedToHalf(asFloat(bits))); });
+      return forEach(value, [](uint32_t bits) INLINE_LAMBDA { return blendedBits(asFloat(bits)); });
+    value =
+        forEach(value, [](uint32_t bits) INLINE_LAMBDA { return blendedHalfBits(asFloat(bits)); });
     if (mode & kStandardRgb)
       value.w = asBits(ratio(wide.w, 65535.0f));
     return value;
   }
-  /// Of a sum in halves, cut.
+  /// Of a sum in halves, cut. The upper one is a whole number of units.
   template <unsigned Shift> static INLINE uint32_t cutSum(float upper, int32_t lower) {
-    return uint32_t((int64_t(int32_t(upper)) * 65536 + lower) >> Shift);
+    return uint32_t((int64_t(int32_t(upper * (1 << kUnitShift))) * 65536 + lower) >> Shift);
+  }
+  /// A sum of signed bytes as a number of 32,767: the bits repeat to an eighth, and are rounded.
+  template <unsigned Shift> static INLINE int32_t widenedSum(int32_t sum) {
+    constexpr unsigned m = Shift - 8;
+    return ((((sum << 3) >> m) + (sum >> (4 + m)) + (sum >> (12 + m)) + 4) >> 3);
   }
 };
 
@@ -201,7 +235,7 @@ template <unsigned N, class T> INLINE T chosen(const T (&values)[N], unsigned in
 }
 
 /// The texels around a place in a grid, which `steps` move if isMoved.
-template <unsigned D, bool isMoved = false> struct Footprint {
+template <unsigned D, bool isMoved = false, unsigned Fraction = kFraction> struct Footprint {
   static constexpr unsigned kTaps = 1 << D;
   Taps taps[3];
   uint32_t columns[2], rows[2];
@@ -213,7 +247,7 @@ template <unsigned D, bool isMoved = false> struct Footprint {
   INLINE Footprint(unsigned shift, uint32_t mode, const Grid &grid, Numbers at, uint64_t slice,
                    Integers offsets, uint32_t part, Integers steps = Integers{})
       : taps{} {
-    locatePairs<D, isMoved>(grid, mode, at, offsets, taps, steps);
+    locatePairs<D, isMoved, Fraction>(grid, mode, at, offsets, taps, steps);
     UNROLL for (unsigned i = 0; i < 2; ++i) {
       columns[i] = columnOffset(grid, uint32_t(taps[0].at[i]) << shift);
       rows[i] = D >= 2 ? uint32_t(taps[1].at[i]) * grid.rowPitch : 0;
@@ -244,22 +278,38 @@ template <unsigned D, bool isMoved = false> struct Footprint {
   INLINE uint32_t borderWeight() const { return ofBorder; }
 };
 
+/// Whether a plain sum may be wrong, as denormals, zeros or texels without a weight matter.
+INLINE bool needsCare(float sum) {
+  constexpr uint32_t kLeast = 0x0d800000, kMost = 0x7f800000; // 2^-100, and infinite
+  return (asBits(sum) & 0x7fffffff) - kLeast >= kMost - kLeast;
+}
+
 /// The common case, without what others need: one channel of 32 bits, clamped.
 template <unsigned D>
 INLINE Texel blendWords(Record *record, const Grid &grid, Numbers at, uint64_t slice) {
   const uint32_t mode = (record->mode & ~kAddressModes) | kAllClamp | kPlainAddressing;
   const Footprint<D> footprint(2, mode, grid, at, slice, Integers{}, 256);
-  float values[1 << D], sum = 0;
+  float values[1 << D], sum = -0.0f;
   UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) {
     values[tap] =
         *(GLOBAL const float *)(footprint.slices[tap >> 2] +
                                 (footprint.columns[tap & 1] + footprint.rows[tap >> 1 & 1]));
   }
   UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) {
-    sum = tap == 0 ? values[0] * float(footprint.weights[0])
-                   : __builtin_fmaf(values[tap], float(footprint.weights[tap]), sum);
+    const float weight = float(footprint.weights[tap]) * (1.0f / 256);
+    sum = tap == 0 ? values[0] * weight : __builtin_fmaf(values[tap], weight, sum);
   }
-  return {asBits(sum * (1.0f / 256)), 0, 0, 0};
+  if (needsCare(sum)) {
+    uint32_t bits = 0;
+    UNROLL for (float value : values) bits |= asBits(value);
+    if (bits == 0)
+      return {};
+    Sum all;
+    UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap)
+        all.addNumbers(Numbers(flushed(values[tap])), footprint.weights[tap]);
+    return {blendedBits(all.number.x * float(1 << (Sum::kUnitShift - 8))), 0, 0, 0};
+  }
+  return {asBits(sum), 0, 0, 0};
 }
 
 /// The same of any format, with kPlainFilter.
@@ -307,33 +357,45 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
     return sum.result(format, 0);
   }
   const bool isHalf = format.kind() == TexelKind::Half;
-  if (format.channelsShift() == 0) {
-    float number = 0;
-    if (isHalf) {
-      UNROLL for (unsigned tap = 0; tap < 4; ++tap) texels[tap].x =
-          asBits(halfToFloat(texels[tap].x));
-    }
-    UNROLL for (unsigned tap = 0; tap < 4; ++tap) number =
-        __builtin_fmaf(asFloat(texels[tap].x), float(weights[tap]), number);
-    number *= 1.0f / 256;
-    return {asBits(isHalf ? roundedToHalf(number) : number), 0, 0, 0};
-  }
+  const bool isOne = format.channelsShift() == 0;
   if (isHalf) {
-    UNROLL for (unsigned tap = 0; tap < 4; ++tap) texels[tap] =
-        forEach(takeApart(texels[tap], format),
-                [](uint32_t bits) INLINE_LAMBDA { return asBits(halfToFloat(bits)); });
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
+      if (isOne)
+        texels[tap].x = asBits(halfToFloat(texels[tap].x));
+      else
+        texels[tap] = forEach(takeApart(texels[tap], format), [](uint32_t bits) INLINE_LAMBDA {
+          return asBits(halfToFloat(bits));
+        });
+    }
   }
-  UNROLL for (unsigned tap = 0; tap < 4; ++tap) sum.number = __builtin_elementwise_fma(
-      __builtin_bit_cast(Numbers, texels[tap]), Numbers(float(weights[tap])), sum.number);
+  if (isOne) {
+    float number = -0.0f;
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) number =
+        __builtin_fmaf(asFloat(texels[tap].x), float(weights[tap]) * (1.0f / 256), number);
+    if (!needsCare(number))
+      return {asBits(isHalf ? roundedToHalf(number) : number), 0, 0, 0};
+  } else {
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) sum.number =
+        __builtin_elementwise_fma(__builtin_bit_cast(Numbers, texels[tap]),
+                                  Numbers(float(weights[tap]) * Sum::kUnit), sum.number);
+    const Numbers number = sum.number;
+    if (!(needsCare(number.x) || needsCare(number.y) || needsCare(number.z) || needsCare(number.w)))
+      return sum.result(format, 0);
+    sum.number = -0.0f;
+  }
+  NO_UNROLL for (unsigned tap = 0; tap < 4; ++tap)
+      sum.addNumbers(__builtin_bit_cast(Numbers, forEach(chosen(texels, tap), Sum::flushedBits)),
+                     chosen(weights, tap));
   return sum.result(format, 0);
 }
 
-template <unsigned D>
+template <unsigned D, unsigned Fraction>
 INLINE void addLinear(Sum &sum, Record *record, const Grid &grid, Numbers at, uint64_t slice,
                       Integers offsets, uint32_t part) {
   const TexelFormat format{record->format};
   addTaps(sum, record,
-          Footprint<D>(format.texelShift(), record->mode, grid, at, slice, offsets, part));
+          Footprint<D, false, Fraction>(format.texelShift(), record->mode, grid, at, slice, offsets,
+                                        part));
 }
 
 } // namespace

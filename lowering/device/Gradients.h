@@ -98,11 +98,12 @@ INLINE float exponential(float value) {
   return value;
 }
 
+/// In texels. NaN is 0.
 INLINE Numbers gradientOf(Record *record, float x, float y, float z) {
-  const Numbers sizes = {record->scale[0], record->scale[1], record->scale[2], 0};
-  return {productOf(cutGradient(x), cutGradient(sizes.x)),
-          productOf(cutGradient(y), cutGradient(sizes.y)),
-          productOf(cutGradient(z), cutGradient(sizes.z)), 0};
+  auto texels = [](float part, float size) INLINE_LAMBDA {
+    return productOf(cutGradient(part == part ? part : 0), cutGradient(size));
+  };
+  return {texels(x, record->scale[0]), texels(y, record->scale[1]), texels(z, record->scale[2]), 0};
 }
 
 /// The longer axis of what two gradients span.

@@ -105,13 +105,17 @@ INLINE float ratioOf(int32_t n, TexelFormat format) {
   return ratio(n < -127 ? -127 : n, 127.0f);
 }
 
+INLINE GLOBAL const TextureTables *tablesOf(Record *record) {
+  return (GLOBAL const TextureTables *)record->tables;
+}
+
 /// An sRGB channel: a number of 8 bits, and the exponent of the first of them.
 struct StandardRgb {
   uint32_t number, exponent;
   INLINE float value() const { return float(number) * asFloat((exponent - 7) << 23); }
 };
 INLINE StandardRgb linearFromStandard(Record *record, uint32_t n) {
-  const uint32_t entry = ((GLOBAL const uint16_t *)record->standardRgb)[n];
+  const uint32_t entry = tablesOf(record)->linearOfStandardRgb[n];
   return {entry >> 8, entry & 0xff};
 }
 
@@ -172,11 +176,12 @@ struct Taps {
   bool isOutside[2]; // of a texture with a border
 };
 
-constexpr unsigned kFraction = 21; // bits of a normalised coordinate
-constexpr int32_t kOne = 1 << kFraction;
+constexpr unsigned kFraction = 21;                  // bits of a normalised coordinate
+constexpr unsigned kFractionOnFace = kFraction + 1; // of a place on the face of a cube
 
 /// A normalised coordinate in fixed point, cut. One that repeats is of [0, 1), or [0, 2) of pairs.
-INLINE int32_t fixedOf(float x, AddressMode address) {
+template <unsigned Fraction> INLINE int32_t fixedOf(float x, AddressMode address) {
+  constexpr int32_t kOne = 1 << Fraction;
   if (address == AddressMode::Wrap || address == AddressMode::Mirror) {
     const bool isPair = address == AddressMode::Mirror;
     if (__builtin_fabsf(x) >= 512.0f) // below, the difference is not always a float
@@ -193,21 +198,24 @@ INLINE int32_t moved(int32_t at, int32_t offset) {
 
 /// The texel, and the coordinate less a half in 256ths of texels, rounded half up. `step`: by how
 /// many 256ths of a texel that is moved.
+template <unsigned Fraction = kFraction>
 INLINE int32_t pointOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i,
                        int32_t step) {
   if (mode & kNormalizedCoordinates)
-    return int32_t(
-        (int64_t(fixedOf(x, address)) * (grid.last[i] + 1) + (int64_t(step) << (kFraction - 8))) >>
-        kFraction);
+    return int32_t((int64_t(fixedOf<Fraction>(x, address)) * (grid.last[i] + 1) +
+                    (int64_t(step) << (Fraction - 8))) >>
+                   Fraction);
   if (step)
     x = x == x ? x : 0; // NaN: it matters only then
   return floorOf(__builtin_fmaf(float(step), 1.0f / 256, x));
 }
+template <unsigned Fraction = kFraction>
 INLINE int32_t pairOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i,
                       int32_t step) {
   if (mode & kNormalizedCoordinates)
-    return step + int32_t((int64_t(fixedOf(x, address)) * (grid.last[i] + 1) - (255 << 12)) >>
-                          (kFraction - 8));
+    return step + int32_t((int64_t(fixedOf<Fraction>(x, address)) * (grid.last[i] + 1) -
+                           (255 << (Fraction - 9))) >>
+                          (Fraction - 8));
   return moved(floorOf(__builtin_fmaf(x, 256.0f, -127.5f)), step);
 }
 
@@ -227,24 +235,25 @@ INLINE int32_t resolve(int32_t at, int32_t last, AddressMode address, bool &isOu
 }
 
 /// The texels that D coordinates name. `steps`: by how many 256ths of texels those are moved.
-template <unsigned D>
+template <unsigned D, unsigned Fraction = kFraction>
 INLINE void locatePoint(const Grid &grid, uint32_t mode, Numbers at, Integers offsets,
                         Taps (&taps)[3], Integers steps = Integers{}) {
   if (mode & kPlainAddressing) {
-    UNROLL for (unsigned i = 0; i < D; ++i) taps[i].at[0] =
-        clampTo(moved(pointOf(grid, mode, at[i], AddressMode::Clamp, i, steps[i]), offsets[i]),
-                grid.last[i]);
+    UNROLL for (unsigned i = 0; i < D; ++i) taps[i].at[0] = clampTo(
+        moved(pointOf<Fraction>(grid, mode, at[i], AddressMode::Clamp, i, steps[i]), offsets[i]),
+        grid.last[i]);
     return;
   }
   UNROLL for (unsigned i = 0; i < D; ++i) {
     const AddressMode address = modeOf(mode, i);
-    taps[i].at[0] = resolve(moved(pointOf(grid, mode, at[i], address, i, steps[i]), offsets[i]),
-                            grid.last[i], address, taps[i].isOutside[0]);
+    taps[i].at[0] =
+        resolve(moved(pointOf<Fraction>(grid, mode, at[i], address, i, steps[i]), offsets[i]),
+                grid.last[i], address, taps[i].isOutside[0]);
   }
 }
 
 /// The same of a linear filter.
-template <unsigned D, bool isMoved = false>
+template <unsigned D, bool isMoved = false, unsigned Fraction = kFraction>
 INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers offsets,
                         Taps (&taps)[3], Integers steps = Integers{}) {
   const bool mattersAtEdge = D == 3 || isMoved || mode & kLinearMipmap;
@@ -252,7 +261,7 @@ INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers of
     UNROLL for (unsigned i = 0; i < D; ++i) {
       const bool isAway = isMoved || offsets[i];
       const float x = isAway && at[i] != at[i] ? 0 : at[i]; // NaN: it matters only then
-      const int32_t fixed = pairOf(grid, mode, x, AddressMode::Clamp, i, steps[i]),
+      const int32_t fixed = pairOf<Fraction>(grid, mode, x, AddressMode::Clamp, i, steps[i]),
                     first = (fixed >> 8) + offsets[i];
       taps[i].weight = uint32_t(fixed) & 255;
       taps[i].at[0] = clampTo(first, grid.last[i]);
@@ -266,7 +275,7 @@ INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers of
   UNROLL for (unsigned i = 0; i < D; ++i) {
     const AddressMode address = modeOf(mode, i);
     const float x = at[i] == at[i] ? at[i] : 0; // NaN
-    const int32_t fixed = pairOf(grid, mode, x, address, i, steps[i]),
+    const int32_t fixed = pairOf<Fraction>(grid, mode, x, address, i, steps[i]),
                   first = (fixed >> 8) + offsets[i];
     taps[i].weight = uint32_t(fixed) & 255;
     taps[i].at[0] = resolve(first, grid.last[i], address, taps[i].isOutside[0]);

@@ -10,7 +10,7 @@
 
 namespace {
 
-template <unsigned D>
+template <unsigned D, unsigned Fraction>
 INLINE Texel samplePoint(Record *record, const Grid &grid, Numbers at, uint64_t slice,
                          Integers offsets, Integers steps = Integers{}) {
   const TexelFormat format{record->format};
@@ -18,7 +18,7 @@ INLINE Texel samplePoint(Record *record, const Grid &grid, Numbers at, uint64_t 
   if (D == 1 && offsets.y && modeOf(mode, 1) == AddressMode::Border)
     return borderOf(record); // of a row of two dimensions
   Taps taps[3] = {};
-  locatePoint<D>(grid, mode, at, offsets, taps, steps);
+  locatePoint<D, Fraction>(grid, mode, at, offsets, taps, steps);
   uint32_t offset = columnOffset(grid, uint32_t(taps[0].at[0]) << format.texelShift());
   if constexpr (D >= 2)
     offset += uint32_t(taps[1].at[0]) * grid.rowPitch;
@@ -65,6 +65,10 @@ struct Face {
   INLINE uint64_t slice(const Grid &grid) const { return layerOf(grid, firstSlice + face); }
 };
 
+/// The bits of coordinates where they are normalised.
+template <class From>
+constexpr unsigned kFractionOf = __is_same(From, Face) ? kFractionOnFace : kFraction;
+
 template <unsigned D, class From>
 INLINE void addFiltered(Sum &sum, Record *record, const Grid &grid, Numbers at, const From &from,
                         Integers offsets, uint32_t part) {
@@ -76,7 +80,7 @@ INLINE void addFiltered(Sum &sum, Record *record, const Grid &grid, Numbers at, 
       return;
     }
   }
-  addLinear<D>(sum, record, grid, at, from.slice(grid), offsets, part);
+  addLinear<D, kFractionOf<From>>(sum, record, grid, at, from.slice(grid), offsets, part);
 }
 
 /// The level of detail that an instruction asks for. Plain tex asks for none: it gets the least
@@ -144,7 +148,7 @@ INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &
   const Levels levels(record, asked);
   Grid grid = record->levels ? levelOf(record, levels.level) : gridOf(record);
   if (levels.weight == 0 && !isLinear)
-    return samplePoint<D>(record, grid, at, from.slice(grid), offsets);
+    return samplePoint<D, kFractionOf<From>>(record, grid, at, from.slice(grid), offsets);
   const TexelFormat format{record->format};
   Sum sum;
   NO_UNROLL for (bool isFirst = true;; isFirst = false) {
@@ -152,8 +156,8 @@ INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &
     if (isLinear)
       addFiltered<D>(sum, record, grid, at, from, offsets, part);
     else
-      sum.addSampled(samplePoint<D>(record, grid, at, from.slice(grid), offsets), format, mode,
-                     part);
+      sum.addSampled(samplePoint<D, kFractionOf<From>>(record, grid, at, from.slice(grid), offsets),
+                     format, mode, part);
     if (levels.weight == 0 || !isFirst)
       break;
     grid = levelOf(record, levels.level + 1);
@@ -190,14 +194,14 @@ INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, c
         }
       }
       if (mode & kLinearFilter) {
-        addTaps(
-            sum, record,
-            Footprint<D, true>(format.texelShift(), mode, grid, at, slice, offsets, weight, steps),
-            shift);
+        addTaps(sum, record,
+                Footprint<D, true, kFractionOf<From>>(format.texelShift(), mode, grid, at, slice,
+                                                      offsets, weight, steps),
+                shift);
         return;
       }
-      sum.addSampled(samplePoint<D>(record, grid, at, slice, offsets, steps), format, mode,
-                     weight << shift);
+      sum.addSampled(samplePoint<D, kFractionOf<From>>(record, grid, at, slice, offsets, steps),
+                     format, mode, weight << shift);
     });
   }
   return sum.result<10>(format, mode);
@@ -357,7 +361,7 @@ DEVICE_FUNCTION Result tex_3d(uint64_t handle, uint32_t, float x, float y, float
 DEVICE_FUNCTION Result tex_cube(uint64_t handle, uint32_t layer, float x, float y, float z,
                                 float detail, uint32_t isPlain, uint32_t) {
   Record *record = (Record *)handle;
-  const OnFace<float> on = faceOf(x, y, z);
+  const OnFace<float> on = Direction(record, x, y, z).onFace();
   const uint32_t last = record->grid.slices / 6 - 1;
   return resultOf(sampleLevels<2>(record, placeOnFace(on), {detail, isPlain != 0},
                                   Face{6 * (layer > last ? last : layer), on.face}, Integers{}));
@@ -391,11 +395,12 @@ DEVICE_FUNCTION Result tex_cube_grad(uint64_t handle, uint32_t layer, float x, f
                                      float ax, float ay, float az, float bx, float by, float bz,
                                      uint32_t) {
   Record *record = (Record *)handle;
-  const OnFace<float> on = faceOf(x, y, z);
+  const OnFace<float> on = Direction(record, x, y, z).onFace();
   const uint32_t last = record->grid.slices / 6 - 1;
   const Face face{6 * (layer > last ? last : layer), on.face};
   const float half = 0.5f * record->scale[0];
-  const CubeGradient a(x, y, z, ax, ay, az, half), b(x, y, z, bx, by, bz, half);
+  const CubeGradient a(on, Direction(record, x + ax, y + ay, z + az), half),
+      b(on, Direction(record, x + bx, y + by, z + bz), half);
   const bool isOnFace = !a.leavesFace && !b.leavesFace;
   if (record->maxAnisotropy < 2 || !isOnFace)
     return resultOf(sampleLevels<2>(record, placeOnFace(on),
@@ -515,15 +520,10 @@ INLINE uint32_t channelOf(uint32_t bits, TexelFormat format) {
       return bits > most ? most : bits;
     return uint32_t(value > high ? high : value < ~high ? ~high : value) & (2 * most + 1);
   }
-  case TexelKind::Normalized: { // cut to four bits more than the format has, then rounded
-    const unsigned cut = width - format.isSigned() + 4;
-    const float value = asFloat(bits), size = __builtin_fabsf(value);
-    const float fraction = value == value ? (size < 1 ? size : 1) : 0;
-    const uint64_t number = uint32_t(fraction * float(1u << cut));
-    const auto nearest = uint32_t((number * most + (1u << (cut - 1))) >> cut);
-    if (value >= 0)
-      return nearest;
-    return format.isSigned() ? -nearest & (2 * most + 1) : 0;
+  case TexelKind::Normalized: {
+    const int32_t nearest =
+        normalizedOf(asFloat(bits), width - format.isSigned(), format.isSigned());
+    return uint32_t(nearest) & (format.isSigned() ? 2 * most + 1 : most);
   }
   }
   return bits;

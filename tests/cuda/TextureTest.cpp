@@ -440,6 +440,20 @@ TEST_F(Textures, TellsWhatTheyWereMadeOf) {
   EXPECT_EQ(cu("cuTexObjectDestroy", texture), kSuccess);
 }
 
+// A kernel may still run that was launched with what is destroyed.
+TEST_F(Textures, AreNotTakenAgainAtOnce) {
+  const ResourceDescriptor resource = linear(allocate(64), kFormatU32, 1, 64);
+  std::vector<ObjectHandle> living(255);
+  for (ObjectHandle &handle : living)
+    handle = create(resource);
+  const ObjectHandle first = create(resource);
+  EXPECT_EQ(cu("cuTexObjectDestroy", first), kSuccess);
+  living.push_back(create(resource));
+  EXPECT_NE(living.back(), first);
+  for (ObjectHandle handle : living)
+    EXPECT_EQ(cu("cuTexObjectDestroy", handle), kSuccess);
+}
+
 // A view has its layers and no others; the last one stands for those behind it.
 TEST_F(Textures, ViewsOfLayers) {
   ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kLayers)), kSuccess);

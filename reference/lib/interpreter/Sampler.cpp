@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/lib/interpreter/Sampler.h"
 #include "reference/lib/interpreter/Movement.h"
+#include "reference/lib/interpreter/Reciprocal.h"
 #include "reference/lib/interpreter/StandardRgb.h"
 #include "llvm/ADT/bit.h"
 #include <algorithm>
@@ -18,8 +19,9 @@ using Meaning = TexelFormat::Meaning;
 enum Mode { kWrap, kClamp, kMirror, kBorder }; // CUaddress_mode
 constexpr unsigned kReadAsInteger = 1, kNormalized = 2, kStandardRgb = 0x10, kEvenLevels = 0x20,
                    kSeamless = 0x40;
-constexpr unsigned kOne = 256;    // of weights
-constexpr int kFractionBits = 21; // of normalised coordinates
+constexpr unsigned kOne = 256;               // of weights
+constexpr int kFractionBits = 21;            // of normalised coordinates
+constexpr int kFaceBits = kFractionBits + 1; // of places on the faces of cubes
 
 uint32_t wordOf(float value) { return bit_cast<uint32_t>(value); }
 
@@ -42,6 +44,30 @@ float roundedToHalf(double value) {
   const int exponent = std::max(std::ilogb(value), -14) - 10;
   const double rounded = std::ldexp(std::round(std::ldexp(value, -exponent)), exponent);
   return float(std::fabs(rounded) >= 65520 ? std::copysign(INFINITY, value) : rounded);
+}
+
+// The f16 that is nearer to 0. The largest stays finite.
+float cutToHalf(double value) {
+  if (value == 0 || !std::isfinite(value))
+    return float(value);
+  const int exponent = std::max(std::ilogb(value), -14) - 10;
+  const double cut = std::ldexp(std::trunc(std::ldexp(value, -exponent)), exponent);
+  return float(std::copysign(std::min(std::fabs(cut), 65504.0), value));
+}
+
+// What a filter takes and gives has no denormals, and one NaN.
+double flushed(double value) {
+  return std::fabs(value) < 0x1p-126 ? std::copysign(0.0, value) : value;
+}
+uint32_t blended(double sum) { return std::isnan(sum) ? 0x7fffffff : wordOf(float(flushed(sum))); }
+uint32_t blendedHalf(double sum) {
+  return std::isnan(sum) ? 0x7fffe000 : wordOf(roundedToHalf(sum));
+}
+
+// Of signed bytes, which are blended before they are widened: bits repeat to an eighth.
+double widened(double sum) {
+  const auto eighths = [&](int shift) { return std::floor(std::ldexp(sum * kOne, 3 - shift)); };
+  return std::floor((eighths(0) + eighths(7) + eighths(15) + 4) / 8);
 }
 
 uint16_t bitsOfHalf(float half) { // of a number that is one
@@ -128,34 +154,39 @@ uint64_t Sampler::borderBits(unsigned channel) const {
   case Meaning::Float:
     return wordOf(state.border[channel]);
   case Meaning::Half:
-    return bitsOfHalf(roundedToHalf(colour));
+    return bitsOfHalf(cutToHalf(colour));
   case Meaning::Normalized:
     if (isCurved(channel))
       return standardRgbOf(state.border[channel]);
-    return uint64_t(std::llround(
-        std::clamp(std::isnan(colour) ? 0 : colour, format.isSigned ? -1.0 : 0.0, 1.0) *
-        greatestOf(format)));
+    return uint64_t(normalizedBorder(std::isnan(colour) ? 0 : colour));
   case Meaning::Integer:
     break;
   }
   return wordOf(state.border[channel]);
 }
 
+// A colour has four bits more than the format, and is then rounded.
+int64_t Sampler::normalizedBorder(double colour) const {
+  const double sixteenths = std::ldexp(16, int(8 * format.bytes) - format.isSigned),
+               cut = std::trunc(std::min(std::fabs(colour), 1.0) * sixteenths) / sixteenths;
+  const auto number = int64_t(std::floor(cut * greatestOf(format) + 0.5));
+  return colour >= 0 ? number : format.isSigned ? -number : 0;
+}
+
 static int64_t signedOf(uint64_t bits, unsigned bytes) {
   return int64_t(bits << (64 - 8 * bytes)) >> (64 - 8 * bytes);
 }
 
-// What is blended: channels of 8 and 16 bits that are normalised have 16 bits.
+// What is blended: channels of 8 and 16 bits that are normalised have 16 bits, but signed bytes.
 double Sampler::numberOf(uint64_t bits) const {
   switch (format.meaning) {
   case Meaning::Float:
-    return bit_cast<float>(uint32_t(bits));
+    return flushed(bit_cast<float>(uint32_t(bits)));
   case Meaning::Half:
     return halfToFloat(uint16_t(bits));
   case Meaning::Normalized:
-    if (format.bytes == 1)
-      return format.isSigned ? std::nearbyint(double(signedOf(bits, 1)) * 32767 / 127)
-                             : double(bits * 257);
+    if (format.bytes == 1 && !format.isSigned)
+      return double(bits * 257);
     [[fallthrough]];
   case Meaning::Integer:
     break;
@@ -231,7 +262,7 @@ Texel Sampler::blend(ArrayRef<Tap> taps, bool isCoarse, unsigned unit) const {
       result[i] = movedWord(wordOf(blendCurved(taps, i, unit)), 1, isCoarse);
       continue;
     }
-    double sum = 0, magnitude = 0;
+    double sum = -0.0, magnitude = 0;
     for (const Tap &tap : taps)
       if (tap.weight) {
         const double part =
@@ -241,14 +272,16 @@ Texel Sampler::blend(ArrayRef<Tap> taps, bool isCoarse, unsigned unit) const {
       }
     switch (format.meaning) {
     case Meaning::Float:
-      result[i] = wordOf(float(sum));
+      result[i] = blended(sum);
       break;
     case Meaning::Half:
-      result[i] = wordOf(roundedToHalf(sum));
+      result[i] = blendedHalf(sum);
       break;
     case Meaning::Normalized: {
       const double greatest = format.isSigned ? 32767 : 65535;
-      result[i] = wordOf(float(std::max(std::floor(sum + 0.5), -greatest) / greatest));
+      const double number =
+          format.isSigned && format.bytes == 1 ? widened(sum) : std::floor(sum + 0.5);
+      result[i] = wordOf(float(std::max(number, -greatest) / greatest));
       break;
     }
     case Meaning::Integer:
@@ -311,28 +344,28 @@ int Sampler::modeOf(unsigned dimension) const {
   return state.flags & kNormalized || mode == kBorder ? mode : int(kClamp);
 }
 
-Sampler::Axis Sampler::axisOf(float coordinate, int64_t size, int mode, int offset, int step256,
+Sampler::Axis Sampler::axisOf(double coordinate, int64_t size, int mode, int offset, int step256,
                               bool isLinear) const {
-  Wide steps; // of 2^-21 texels
+  Wide steps; // of 2^-bits texels
+  const int bits = isOnFace ? kFaceBits : kFractionBits;
   if (std::isnan(coordinate))
     steps = 0;
   else if (isNormalizedCoordinates) {
     const double most = 0x1p26; // an even number, as all of that size are
-    steps =
-        Wide(std::floor(std::clamp(double(coordinate), -most, most) * (1 << kFractionBits))) * size;
+    steps = Wide(std::floor(std::ldexp(std::clamp(coordinate, -most, most), bits))) * size;
   } else {
     const double most = 0x1p31;
     // Rounding of what is below the steps of weights goes down.
-    steps = Wide(std::floor(std::clamp(double(coordinate), -most, most) * (1 << kFractionBits)));
+    steps = Wide(std::floor(std::ldexp(std::clamp(coordinate, -most, most), bits)));
   }
-  steps += Wide(step256) << (kFractionBits - 8);
+  steps += Wide(step256) << (bits - 8);
   Axis axis;
   if (!isLinear) {
-    axis.index = int64_t(steps >> kFractionBits) + offset;
+    axis.index = int64_t(steps >> bits) + offset;
     return axis;
   }
-  const Wide half = Wide(1) << (kFractionBits - 1), step = Wide(1) << (kFractionBits - 8);
-  const int64_t quarters = int64_t((steps - half + step / 2) >> (kFractionBits - 8));
+  const Wide half = Wide(1) << (bits - 1), step = Wide(1) << (bits - 8);
+  const int64_t quarters = int64_t((steps - half + step / 2) >> (bits - 8));
   axis.index = (quarters >> 8) + offset;
   axis.weight = unsigned(quarters & 255);
   dropWhereClamped(axis, size, mode);
@@ -411,10 +444,18 @@ struct Face {
 constexpr Face kFaces[] = {{0, 1, 2, -1, 1, -1}, {0, -1, 2, 1, 1, -1}, {1, 1, 0, 1, 2, 1},
                            {1, -1, 0, 1, 2, -1}, {2, 1, 0, 1, 1, -1},  {2, -1, 0, -1, 1, -1}};
 
+// A direction by the reciprocal of its largest part.
+std::array<float, 3> directionOf(const std::array<float, 3> &at) {
+  const float scale = approximateReciprocal(
+      std::fmax(std::fmax(std::fabs(at[0]), std::fabs(at[1])), std::fabs(at[2])));
+  return {at[0] * scale, at[1] * scale, at[2] * scale};
+}
+
+// A part that is no number counts for less than none.
 template <typename T> unsigned faceOf(const std::array<T, 3> &direction) {
-  const auto magnitude = [&](int axis) {
+  const auto magnitude = [&](int axis) -> T {
     const T value = direction[size_t(axis)];
-    return value < 0 ? -value : value;
+    return value != value ? -1 : value < 0 ? -value : value;
   };
   const int major = magnitude(2) >= magnitude(0) && magnitude(2) >= magnitude(1) ? 2
                     : magnitude(1) >= magnitude(0)                               ? 1
@@ -449,16 +490,18 @@ FaceTexel beyond(unsigned number, int64_t x, int64_t y, int64_t size) {
 
 void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned weight,
                           bool isLinear, Taps &taps) const {
-  const unsigned number = faceOf(place.at);
+  const std::array<float, 3> direction = directionOf(place.at);
+  const unsigned number = faceOf(direction);
   const Face &face = kFaces[number];
-  const float major = std::fabs(place.at[size_t(face.major)]);
+  // Of [0, 1]. Sums with 1 are cut as coordinates are.
   const auto on = [&](int axis, int sign) {
-    const float at = float(sign) * place.at[size_t(axis)] / major;
-    return major == 0 || std::isnan(at) ? 0.5f : at * 0.5f + 0.5f;
+    const double at = sign * double(direction[size_t(axis)]);
+    const double steps = std::isnan(at) ? 0 : std::floor(std::ldexp(at, kFractionBits));
+    return std::ldexp(std::clamp(steps, -0x1p22, 0x1p22) + (1 << kFractionBits), -kFaceBits);
   };
   const int64_t size = grid.sizes[0], slice = sliceOf(place.layer);
   Sampler inFace(*this);
-  inFace.isNormalizedCoordinates = true;
+  inFace.isNormalizedCoordinates = inFace.isOnFace = true;
   const bool isSeamless = isLinear && state.flags & kSeamless;
   const int mode = isSeamless ? kBorder : kClamp; // seamless: taps are looked at one by one
   Axis x = inFace.axisOf(on(face.s, face.sSign), size, mode, 0, place.steps[0], isLinear),
@@ -531,6 +574,8 @@ Ellipse Sampler::ellipseOf(const SamplePlace &place) const {
     const auto texels = [&](float gradient) {
       if (place.dimensions == 3) // the difference of two places
         gradient = std::isnan(place.at[i]) ? 0 : place.at[i] + gradient - place.at[i];
+      else if (std::isnan(gradient))
+        gradient = 0;
       return gradientInTexels(gradient, size);
     };
     dx[i] = texels((*place.gradients)[i]);
@@ -542,25 +587,24 @@ Ellipse Sampler::ellipseOf(const SamplePlace &place) const {
 // Gradients are those of places on the face. Where one leaves it, it goes on in the plane of the
 // face, and only the two gradients themselves count.
 Ellipse Sampler::cubeEllipseOf(const SamplePlace &place, bool &isOnFace) const {
-  const unsigned number = faceOf(place.at);
+  const std::array<float, 3> from = directionOf(place.at);
+  const unsigned number = faceOf(from);
   const Face &face = kFaces[number];
   const double half = double(gridOf(0).sizes[0]) / 2;
-  const std::array<float, 3> &from = place.at;
   isOnFace = true;
   Gradient gradients[2] = {};
   for (unsigned i = 0; i < 2; ++i) {
     std::array<float, 3> to;
     for (unsigned k = 0; k < 3; ++k)
-      to[k] = from[k] + (*place.gradients)[3 * i + k];
+      to[k] = place.at[k] + (*place.gradients)[3 * i + k];
+    to = directionOf(to);
     const unsigned other = faceOf(to);
-    const float major = std::fabs(from[size_t(face.major)]),
-                otherMajor = std::fabs(to[size_t(kFaces[other].major)]);
     const auto move = [&](int axis, int sign) -> double {
-      const float start = major > 0 ? float(sign) * from[size_t(axis)] / major : 0, // the middle
-          end = float(sign) * to[size_t(axis)] / otherMajor;
+      const float begin = float(sign) * from[size_t(axis)], start = begin == begin ? begin : 0,
+                  end = float(sign) * to[size_t(axis)];
       if (kFaces[other].major != axis)
         return cutGradient(double(end - start) * half);
-      const float height = float(face.sign) * to[size_t(face.major)] / otherMajor;
+      const float height = float(face.sign) * to[size_t(face.major)];
       const double way = cutGradient(1 - (end < 0 ? -start : start)) + cutGradient(1 - height);
       return cutGradient((end < 0 ? -way : way) * half);
     };

@@ -84,7 +84,7 @@ private:
   /// The largest ratio of the axes of ellipses.
   unsigned anisotropy() const;
   bool isAnisotropic() const { return anisotropy() > 1; }
-  Axis axisOf(float coordinate, int64_t size, int mode, int offset, int step, bool isLinear) const;
+  Axis axisOf(double coordinate, int64_t size, int mode, int offset, int step, bool isLinear) const;
   static void dropWhereClamped(Axis &axis, int64_t size, int mode);
   int modeOf(unsigned dimension) const;
   /// The texel of an index after the address mode; -1: the border.
@@ -110,12 +110,14 @@ private:
   double numberOf(uint64_t bits) const;
   uint64_t bitsAt(const uint8_t *texel, unsigned channel) const;
   uint64_t borderBits(unsigned channel) const;
+  int64_t normalizedBorder(double colour) const;
 
   const Texels &texels;
   const SamplerState &state;
   const Movement movement;
   TexelFormat format;
   bool isNormalizedCoordinates, isStandardRgb;
+  bool isOnFace = false;       // coordinates are those of a place on the face of a cube map
   std::vector<uint8_t> border; // a texel
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/texture/Records.h"
 #include "runtime/cuda/Memory.h"
-#include "runtime/cuda/texture/StandardRgb.h"
+#include "runtime/cuda/texture/Tables.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -168,6 +168,16 @@ uint32_t formatOf(const FormatFacts &format, bool readAsInteger) {
                                 widens && format.isSigned, kind);
 }
 
+// The f16 that is nearer to 0, as a number. The largest stays finite.
+float cutToHalf(float number) {
+  if (!std::isfinite(number))
+    return number;
+  const float size = std::min(std::fabs(number), 65504.0f);
+  if (size < 0x1p-14f) // denormals are multiples of 2^-24
+    return std::copysign(std::floor(size * 0x1p24f) * 0x1p-24f, number);
+  return std::copysign(std::bit_cast<float>(std::bit_cast<uint32_t>(size) & ~0x1fffu), number);
+}
+
 // A channel of the border's colour as texels of the format have it.
 uint32_t borderWord(abi::TexelFormat format, float color) {
   const uint32_t bits = std::bit_cast<uint32_t>(color);
@@ -181,14 +191,12 @@ uint32_t borderWord(abi::TexelFormat format, float color) {
                              : bits << unused >> unused;
   }
   case abi::TexelKind::Normalized: {
-    const float most = float((1u << (width - format.isSigned())) - 1);
-    const float least = format.isSigned() ? -1.0f : 0.0f;
-    if (!(color >= least)) // NaN too
-      color = least;
-    return std::bit_cast<uint32_t>(std::floor(std::min(color, 1.0f) * most + 0.5f) / most);
+    const unsigned numberBits = width - format.isSigned();
+    const auto number = float(abi::normalizedOf(color, numberBits, format.isSigned()));
+    return std::bit_cast<uint32_t>(number / float((1u << numberBits) - 1));
   }
   case abi::TexelKind::Half:
-    break;
+    return std::bit_cast<uint32_t>(cutToHalf(color));
   }
   return bits;
 }
@@ -235,9 +243,18 @@ uint32_t addressModes(const TextureDescriptor &texture, bool isNormalized) {
   return modes;
 }
 
+// How many dimensions a texture has. One of a single texel is one.
+unsigned dimensionsOf(const Source &source) {
+  const Array3DDescriptor &shape = source.shape;
+  if (!shape.width) // memory
+    return 2;
+  const bool isLayered = shape.flags & (kArrayLayered | kArrayCubemap);
+  return shape.height == 0 ? 1 : shape.depth == 0 || isLayered ? 2 : 3;
+}
+
 Result checkTexture(const TextureDescriptor &texture, const Source &source) {
   // Modes of dimensions that there are not say nothing.
-  const unsigned dimensions = source.grid.depth > 1 ? 3 : 2;
+  const unsigned dimensions = dimensionsOf(source);
   for (unsigned i = 0; i < dimensions; ++i)
     if (texture.addressMode[i] < 0 || texture.addressMode[i] > 3)
       return wrong("unknown address mode");
@@ -304,10 +321,8 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   record.mode = isCube ? uint32_t(abi::kAllClamp)
                        : addressModes(texture, texture.flags & kNormalizedCoordinates);
   // Modes of dimensions that there are not say nothing, but for one dimension without layers.
-  const bool isLayered = source.shape.flags & kArrayLayered;
-  const unsigned dimensions = source.grid.depth > 1                  ? 3
-                              : source.grid.height > 1 || !isLayered ? 2
-                                                                     : 1;
+  const bool isRow = dimensionsOf(source) == 1 && !(source.shape.flags & kArrayLayered);
+  const unsigned dimensions = isRow ? 2 : dimensionsOf(source);
   for (unsigned i = dimensions; i < 3; ++i)
     record.mode = (record.mode & ~(3u << 2 * i)) | uint32_t(abi::AddressMode::Clamp) << 2 * i;
   if (source.isLinear) {
@@ -338,9 +353,10 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   if (texture.flags & kStandardRgb && !source.format.channelShift && !source.format.isSigned &&
       format.kind() == abi::TexelKind::Normalized) {
     record.mode = (record.mode & ~uint32_t(abi::kPlainFilter)) | abi::kStandardRgb;
-    if (Result result = standardRgbTable(context, record.standardRgb))
-      return result;
   }
+  if (isCube || record.mode & abi::kStandardRgb)
+    if (Result result = textureTables(context, record.tables))
+      return result;
   for (unsigned i = 0; i < 4; ++i)
     if (i < source.format.channels) // the others are 0, as those of texels
       record.border[i] = record.mode & abi::kStandardRgb && i < 3
@@ -390,10 +406,11 @@ namespace {
 
 constexpr size_t kSlabRecords = 256;
 
-// Records that were freed are taken again in the order in which they were freed: a kernel that
-// still runs finds what it was launched with.
+// Records that were freed are taken again in the order in which they were freed, and there are
+// always some: a kernel that still runs finds what it was launched with.
+constexpr size_t kFreeRecords = 64;
 struct Pool {
-  void *standardRgb = nullptr; // kLinearOfStandardRgb, once a texture needs it
+  void *tables = nullptr; // kTextureTables, once a texture needs them
   std::vector<void *> slabs;
   std::deque<uint64_t> free;
 };
@@ -419,29 +436,28 @@ Result writeDevice(Context &context, void *to, const void *from, size_t bytes) {
       context.services.stream().copy(hip(), to, from, bytes, kHipMemcpyHostToDevice));
 }
 
-Result standardRgbTable(Context &context, uint64_t &address) {
+Result textureTables(Context &context, uint64_t &address) {
   std::lock_guard<std::mutex> lock(poolMutex);
   Pool &pool = pools[&context];
-  if (!pool.standardRgb) {
-    void *table = nullptr;
-    if (Result result = allocateDevice(context, &table, sizeof(kLinearOfStandardRgb)))
+  if (!pool.tables) {
+    void *tables = nullptr;
+    if (Result result = allocateDevice(context, &tables, sizeof(kTextureTables)))
       return result;
-    if (Result result =
-            writeDevice(context, table, kLinearOfStandardRgb, sizeof(kLinearOfStandardRgb))) {
-      (void)hip().hipFree(table);
+    if (Result result = writeDevice(context, tables, &kTextureTables, sizeof(kTextureTables))) {
+      (void)hip().hipFree(tables);
       return result;
     }
-    ownedByRuntime(hip(), table);
-    pool.standardRgb = table;
+    ownedByRuntime(hip(), tables);
+    pool.tables = tables;
   }
-  address = reinterpret_cast<uint64_t>(pool.standardRgb);
+  address = reinterpret_cast<uint64_t>(pool.tables);
   return kSuccess;
 }
 
 Result allocateRecord(Context &context, const abi::Texture &contents, uint64_t &address) {
   std::lock_guard<std::mutex> lock(poolMutex);
   Pool &pool = pools[&context];
-  if (pool.free.empty())
+  if (pool.free.size() < kFreeRecords)
     if (Result result = growPool(context, pool))
       return result;
   address = pool.free.front();
@@ -465,8 +481,8 @@ void releasePool(Context &context) {
   if (!context.hasLostDevice()) {
     for (void *slab : found->second.slabs)
       (void)hip().hipFree(slab);
-    if (found->second.standardRgb)
-      (void)hip().hipFree(found->second.standardRgb);
+    if (found->second.tables)
+      (void)hip().hipFree(found->second.tables);
   }
   pools.erase(found);
 }

@@ -22,7 +22,7 @@ Result makeSurfaceRecord(const ResourceDescriptor &resource, abi::Texture &recor
 Result writeDevice(Context &context, void *to, const void *from, size_t bytes);
 
 /// The address of kLinearOfStandardRgb in device memory of the context.
-Result standardRgbTable(Context &context, uint64_t &address);
+Result textureTables(Context &context, uint64_t &address);
 
 /// A record in device memory of the context, with these contents.
 Result allocateRecord(Context &context, const abi::Texture &contents, uint64_t &address);

@@ -39,17 +39,14 @@ double toleranceOf(const TextureCase &c) {
                        : c.format == 0x10 ? 512
                        : isSigned         ? 2
                                           : 1,
-               step = range / 256 * 1.01; // of weights
-  const bool isCube = c.shape == Shape::Cube || c.shape == Shape::LayeredCube;
+               step = range / 256 * 1.01;                                    // of weights
   if (c.ask == Ask::Query || c.flags & 1 || c.format == 3 || c.format == 10) // integers
     return 0;
-  if (c.ask == Ask::Gradient && (isCube || c.maxAnisotropy > 1))
+  if (c.ask == Ask::Gradient && c.maxAnisotropy > 1)
     return step;
   if (c.flags & 16 && c.ask == Ask::Level) // sums of two levels
     return 1.0 / 4096;
-  if (c.filter == 1 && isCube)
-    return step;
-  return c.filter == 1 && c.format == 8 ? 1.0 / 32767 * 1.01 : 0;
+  return 0;
 }
 // A case of either kind.
 struct Case {

@@ -7,6 +7,7 @@ Usage: texture_cost.py write FOLDER           a kernel for each kind, and one th
 """
 import json
 import pathlib
+import struct
 import sys
 
 WIDTH, HEIGHT = 8, 4
@@ -32,7 +33,7 @@ def record(mode):
 
 
 def text(mode, body):
-    data = ", ".join(str(i) for i in range(WIDTH * HEIGHT))
+    data = ", ".join(str(struct.unpack("I", struct.pack("f", i + 1))[0]) for i in range(WIDTH * HEIGHT))
     return f""".version 8.0
 .target sm_80
 .address_size 64
