@@ -20,6 +20,7 @@
 #include "codegen/lib/errata/Traps.h"
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
+#include "codegen/lib/errata/WholeWaveValues.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/AsmPrinter.h"
@@ -176,8 +177,10 @@ public:
       legacy::PassManager::add(makeAllOnes());
     if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
       legacy::PassManager::add(makeJoinedMasks());
-    if (pass->getPassName() == kLiveVariables)
+    if (pass->getPassName() == kLiveVariables) {
       legacy::PassManager::add(makeOwnConstants());
+      legacy::PassManager::add(makeWholeWaveValues());
+    }
     if (pass->getPassName() == kScheduler)
       legacy::PassManager::add(makeWideIndexes());
     if (pass->getPassName() == kWholeWaveAllocation)

@@ -121,13 +121,17 @@ bool hasExecRead(const Function &function) {
   return false;
 }
 
-/// A call by address becomes a loop over the callees of the lanes. The pass over live ranges of
-/// VGPRs takes what is read there word by word for dead (docs/errata.md).
-bool callsByAddress(const Function &function) {
-  return any_of(instructions(function), [](const Instruction &inst) {
-    const auto *call = dyn_cast<CallBase>(&inst);
-    return call && call->isIndirectCall();
-  });
+/// The pass over live ranges of VGPRs takes what a loop over the callees of a call by address reads
+/// word by word for dead. And in one branch it takes the registers that only the other one reads
+/// for free, as idle lanes keep them: where all lanes are on they do not (docs/errata.md).
+bool isWrongWithLiveRanges(const Instruction &inst) {
+  const auto *call = dyn_cast<CallBase>(&inst);
+  return call && (call->isIndirectCall() || call->getIntrinsicID() == Intrinsic::amdgcn_strict_wwm);
+}
+
+bool isWrongWithLiveRanges(const Function &function) {
+  return any_of(instructions(function),
+                [](const Instruction &inst) { return isWrongWithLiveRanges(inst); });
 }
 
 } // namespace
@@ -160,7 +164,7 @@ PassLimits::PassLimits(Module &module)
       gate.withoutAtomicOptimizer.insert(name);
     if (hasExecRead(function))
       gate.withoutExecMasking.insert(name);
-    if (callsByAddress(function))
+    if (isWrongWithLiveRanges(function))
       gate.withoutLiveRanges.insert(name);
   }
   context.setOptPassGate(gate);
