@@ -57,7 +57,7 @@ bool isInexact(const ptx::Instruction &instruction) {
                             Op::Activemask,
                             Op::Elect,
                             Op::MultimemLdReduce,
-                            Op::ClusterLaunchControl};
+                            Op::ClusterQueryCancel};
   // Sums in an order that is open; that of f64 is a chain.
   constexpr Op kOfFloats[] = {Op::Mma,           Op::MmaSp,           Op::WmmaMma,
                               Op::MmaBlockScale, Op::MmaSpBlockScale, Op::Wgmma,

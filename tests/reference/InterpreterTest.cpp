@@ -386,6 +386,30 @@ TEST(Interpreter, ReadsTexturesAndStoresToSurfaces) {
                   .contains("there is no texture with the handle 0x9"));
 }
 
+TEST(Interpreter, RequestsForTheWorkOfAnotherClusterFail) {
+  Outcome result =
+      run(".reg .b128 q; mov.u32 r1, bar; mov.u32 r2, answer; mov.u64 d2, -1;"
+          "mov.b64 d3, {r0, r0}; st.shared.v2.u64 [r2], {d2, d2};"
+          "mbarrier.init.shared.b64 [r1], 1; mbarrier.arrive.expect_tx.shared.b64 d2, [r1], 16;"
+          "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128"
+          " [r2], [r1];"
+          "mbarrier.test_wait.shared.b64 p0, [r1], d2; ld.shared.b128 q, [r2];"
+          "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p1, q;"
+          "selp.b32 r3, 1, 0, p0; @p1 add.u32 r3, r3, 2; st.global.u32 [d1], r3;"
+          "mov.b64 d2, {8, 7}; mov.b64 d3, {9, 1}; mov.b128 q, {d2, d3};"
+          "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p1, q;"
+          "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {r3, r4, r5, r6}, q;"
+          "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 r7, q;"
+          "clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 r8, q;"
+          "@p1 st.global.v4.u32 [d1+16], {r3, r4, r5, 1}; st.global.v2.u32 [d1+32], {r7, r8};",
+          {1, 1, 16, 1'000'000, false, ".version 8.6\n.target sm_100\n.address_size 64\n"},
+          ".shared .align 8 .b64 bar;\n.shared .align 16 .b8 answer[16];\n");
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.out[0], 1u); // the response is there, and there is no cluster
+  EXPECT_EQ(std::vector(result.out.begin() + 4, result.out.begin() + 10),
+            (std::vector<uint32_t>{8, 7, 9, 1, 7, 9}));
+}
+
 TEST(Interpreter, RefusesLaunchesThatCannotBe) {
   EXPECT_TRUE(fails(run("ret;", {0, 32}), "a grid of 0 CTAs of 32 threads"));
   EXPECT_TRUE(fails(run("ret;", {1, 1025}), "a grid of 1 CTAs of 1025 threads"));

@@ -176,6 +176,46 @@ void decodeStore(Decoder &decoder, bool reduces) {
 void decodeStoreAsync(Decoder &decoder) { decodeStore(decoder, false); }
 void decodeRedAsync(Decoder &decoder) { decodeStore(decoder, true); }
 
+// clusterlaunchcontrol: all clusters have begun, so that a request fails. The response is x, y, z
+// of the first CTA and whether there is one, four words, here and in what is asked of it.
+void answerRequest(Warp &warp, const Micro &micro) {
+  const StateSpace space = StateSpace(micro.detail);
+  forActive(warp, [&](unsigned lane) {
+    uint8_t *response = warp.memory(space, address(warp, micro, 0, lane), 16, lane);
+    if (!response)
+      return;
+    memset(response, 0, 16);
+    completeBytes(warp, address(warp, micro, 1, lane), lane, 16);
+  });
+}
+void decodeRequest(Decoder &decoder) {
+  for (const ptx::Operand &operand : decoder.inst().operands)
+    decoder.source(operand, ptx::Type::B64);
+  decoder.micro.detail = unsigned(decoder.spelling().space());
+  decoder.execute(answerRequest);
+}
+
+// detail: the first word that is asked for
+void readResponse(Warp &warp, const Micro &micro) {
+  forActive(warp, [&](unsigned lane) {
+    const uint64_t halves[] = {warp.source(micro, 0)[lane], warp.source(micro, 1)[lane]};
+    for (unsigned i = 0; i < micro.destinations.size(); ++i) {
+      const unsigned word = unsigned(micro.detail) + i;
+      warp.write(micro, i, lane, uint32_t(halves[word / 2] >> (word % 2 * 32)));
+    }
+  });
+}
+void decodeResponse(Decoder &decoder) {
+  const ptx::Spelling &spelling = decoder.spelling();
+  decoder.destination(decoder.inst().operands[0]);
+  decoder.source(decoder.inst().operands[1], ptx::Type::B128);
+  decoder.micro.detail = spelling.has(Mod::IsCanceled)       ? 3
+                         : spelling.has(Mod::GetFirstCtaidY) ? 1
+                         : spelling.has(Mod::GetFirstCtaidZ) ? 2
+                                                             : 0;
+  decoder.execute(readResponse);
+}
+
 void nothing(Warp &, const Micro &) {}
 // What has been started is done: there is nothing to wait for.
 void decodeNothing(Decoder &decoder) { decoder.execute(nothing); }
@@ -191,6 +231,8 @@ constexpr Family kFamilies[] = {
     {ptx::Op::CpAsyncBulkWaitGroup, decodeNothing},
     {ptx::Op::StAsync, decodeStoreAsync},
     {ptx::Op::RedAsync, decodeRedAsync},
+    {ptx::Op::ClusterTryCancel, decodeRequest},
+    {ptx::Op::ClusterQueryCancel, decodeResponse},
 };
 
 } // namespace

@@ -305,6 +305,81 @@ TEST(BulkCopies, StoresAndReductionsOfThreads) {
   EXPECT_EQ(runAll(ptx, counting(64), blockOf(64)), expected);
 }
 
+// CTAs that ask for the work of others do all of it together, each part once. Requests fail here:
+// each CTA does its own part.
+TEST(ClusterLaunch, WorkIsDoneOnce) {
+  for (const char *cluster : {"", ".multicast::cluster::all"})
+    for (const char *space : {"", ".shared::cta"}) {
+      SCOPED_TRACE(std::string(cluster) + space);
+      const bool isGeneric = !*space;
+      std::string ptx = executable90(
+          kStart +
+              (isGeneric ? "cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd1, %rd1;"
+                           "cvt.u64.u32 %rd2, %r0; cvta.shared.u64 %rd2, %rd2;"
+                         : "cvt.u64.u32 %rd1, %r1; cvt.u64.u32 %rd2, %r0;") +
+              R"(
+    .reg .b128 %q0; .reg .b32 %none;
+    mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ctaid.y; mov.u32 %r5, %ctaid.z; mov.u32 %r9, 0;
+    mov.u64 %rd4, -1; st.shared.v2.u64 [%r1], {%rd4, %rd4};
+    @!%p0 bra READY; mbarrier.init.shared.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+    READY: bar.sync 0;
+    NEXT: @!%p0 bra WORK;
+    mbarrier.arrive.expect_tx.shared.b64 %rd3, [%r0], 16;
+    clusterlaunchcontrol.try_cancel.async)" +
+              space + ".mbarrier::complete_tx::bytes" + cluster + R"(.b128 [%rd1], [%rd2];
+    WORK: mad.lo.u32 %r6, %r4, 3, %r3; mad.lo.u32 %r6, %r6, 32, %tid;
+    mul.wide.u32 %rd3, %r6, 4; add.u64 %rd3, %rd3, %buf; red.global.add.u32 [%rd3], 1;
+    WAIT: mbarrier.try_wait.parity.shared.b64 %p9, [%r0], %r9; @!%p9 bra WAIT;
+    xor.b32 %r9, %r9, 1; ld.shared.b128 %q0, [%r1];
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q0;
+    fence.proxy.async.shared::cta; bar.sync 0; @!%p1 bra DONE;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r3, %none, %none, %none}, %q0;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r4, %q0;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %r5, %q0;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r3, %q0;
+    bra NEXT;
+    DONE: ret;)",
+          ".shared .align 8 .b64 bar;\n.shared .align 16 .b8 tile[16];\n");
+      const std::string old = ".target sm_90a";
+      ptx.replace(ptx.find(old), old.size(), ".target sm_100a");
+      Form form = blockOf(32);
+      form.grid = {3, 4, 1};
+      EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(3 * 4 * 32, 7), form),
+                std::vector<uint32_t>(3 * 4 * 32, 8));
+    }
+}
+
+// What is asked of a response are its words. Where it may not be written, the kernel ends.
+TEST(ClusterLaunch, ResponsesAndErrors) {
+  const std::string words = executable90(R"(
+    .reg .b128 %q0;
+    mov.b64 %rd0, {%tid, 7}; mov.b64 %rd1, {9, %tid}; mov.b128 %q0, {%rd0, %rd1};
+    clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r0, %r1, %r2, %r3}, %q0;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %r4, %q0;
+    clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r5, %q0;
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p0, %q0;
+    mad.lo.u32 %r0, %r1, 256, %r0; mad.lo.u32 %r0, %r2, 4096, %r0; mad.lo.u32 %r0, %r4, 65536, %r0;
+    mad.lo.u32 %r0, %r5, 0x100000, %r0; @%p0 add.u32 %r0, %r0, 0x1000000;
+    st.global.u32 [%mine], %r0; ret;)");
+  auto for100 = [](std::string ptx) {
+    const std::string old = ".target sm_90a";
+    return ptx.replace(ptx.find(old), old.size(), ".target sm_100");
+  };
+  std::vector<uint32_t> expected(32);
+  for (uint32_t i = 0; i < 32; ++i)
+    expected[i] = i + 7 * 256 + 9 * 4096 + 9 * 65536 + 7 * 0x100000 + i % 2 * 0x1000000;
+  EXPECT_EQ(runAll(for100(words), std::vector<uint32_t>(32, 0)), expected);
+  Form form = blockOf(1);
+  form.expectTrap = true;
+  Outcome outcome = run(for100(executable90(kStart + R"(
+    mbarrier.init.shared.b64 [%r0], 1;
+    clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r1+8], [%r0];
+    ret;)",
+                                            kVariables)),
+                        std::vector<uint32_t>(32, 0), form);
+  EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::MisalignedAddress));
+}
+
 // A tensor map made by the test, completed and published by the kernel.
 TEST(TensorCopies, ReplaceFetchReduceStore) {
   rubia::abi::TensorMap map = {};
