@@ -3,6 +3,9 @@
 // without assertions goes on at whatever lies behind. So its work is done here in advance, and
 // undone. Where a register is missing, the function has no whole waves from here on: what LLVM
 // makes of it is dropped for the error.
+//
+// It also passes over values that may lie in AGPRs too, as the factors of a product may. They would
+// get a register that is another value's in idle lanes. So they are confined to VGPRs here.
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/MachineNames.h"
 #include "llvm/ADT/PostOrderIterator.h"
@@ -15,11 +18,15 @@
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/RegisterClassInfo.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
+#include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/CodeGen/VirtRegMap.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/ErrorHandling.h"
+#include <cstring>
+#include <string>
 
 using namespace llvm;
 
@@ -41,10 +48,12 @@ public:
   bool runOnMachineFunction(MachineFunction &function) override;
 
 private:
+  bool confine(Register reg);
   void allocate(Register reg);
   void dropWholeWaves(MachineFunction &function);
 
   MachineRegisterInfo *registers = nullptr;
+  const TargetRegisterInfo *target = nullptr;
   LiveIntervals *intervals = nullptr;
   LiveRegMatrix *matrix = nullptr;
   VirtRegMap *map = nullptr;
@@ -55,6 +64,19 @@ private:
 };
 
 char WholeWaveRegisters::ID = 0;
+
+bool WholeWaveRegisters::confine(Register reg) {
+  const StringRef name =
+      reg.isVirtual() ? target->getRegClassName(registers->getRegClass(reg)) : "";
+  if (!name.starts_with("AV_"))
+    return false;
+  const std::string wanted =
+      name == "AV_32" ? "VGPR_32" : ("VReg_" + name.drop_front(strlen("AV_"))).str();
+  for (const TargetRegisterClass *kind : target->regclasses())
+    if (wanted == target->getRegClassName(kind) && registers->constrainRegClass(reg, kind))
+      return true;
+  report_fatal_error("no VGPRs for a value of " + name);
+}
 
 void WholeWaveRegisters::allocate(Register reg) {
   if (!fits || reg.isPhysical() || map->hasPhys(reg))
@@ -90,12 +112,14 @@ bool WholeWaveRegisters::runOnMachineFunction(MachineFunction &function) {
   exits = findOpcode(instructions, "EXIT_STRICT_WWM");
   setsInactive = findOpcode(instructions, "V_SET_INACTIVE_B32");
   registers = &function.getRegInfo();
+  target = registers->getTargetRegisterInfo();
   intervals = &getAnalysis<LiveIntervalsWrapperPass>().getLIS();
   map = &getAnalysis<VirtRegMapWrapperLegacy>().getVRM();
   matrix = &getAnalysis<LiveRegMatrixWrapperLegacy>().getLRM();
   classes.runOnMachineFunction(function);
   allocated.clear();
   fits = true;
+  bool isChanged = false;
 
   for (MachineBasicBlock *block : ReversePostOrderTraversal<MachineFunction *>(&function)) {
     bool isWhole = false;
@@ -103,14 +127,16 @@ bool WholeWaveRegisters::runOnMachineFunction(MachineFunction &function) {
       if (inst.getOpcode() == enters || inst.getOpcode() == exits)
         isWhole = inst.getOpcode() == enters;
       else if (isWhole || inst.getOpcode() == setsInactive)
-        for (const MachineOperand &result : inst.defs())
+        for (const MachineOperand &result : inst.defs()) {
+          isChanged |= confine(result.getReg());
           allocate(result.getReg());
+        }
     }
   }
   for (Register reg : reverse(allocated))
     matrix->unassign(intervals->getInterval(reg));
   if (fits)
-    return false;
+    return isChanged;
   dropWholeWaves(function);
   const Function &source = function.getFunction();
   source.getContext().diagnose(

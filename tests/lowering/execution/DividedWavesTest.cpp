@@ -29,6 +29,15 @@ const Arm kArms[] = {
        for (unsigned i = 0; i < 4; ++i)
          r[i] += 32;
      }},
+    // A is bytes of 255, which the unit takes as signed ones and corrects.
+    {"unsigned",
+     "mov.u32 %r10, -1; mov.u32 %r11, 0x01010101;"
+     "mma.sync.aligned.m16n8k16.row.col.satfinite.s32.u8.s8.s32 {%r0, %r1, %r2, %r3}, {%r10, "
+     "%r10}, {%r11}, {%r0, %r1, %r2, %r3};",
+     [](uint32_t, uint32_t *r) {
+       for (unsigned i = 0; i < 4; ++i)
+         r[i] += 255 * 16;
+     }},
     {"floats",
      "cvt.rn.f32.u32 %f0, %r0; cvt.rn.f32.u32 %f1, %r1; mov.u32 %r10, 0x3c003c00;"
      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r10, %r10, %r10, "
