@@ -2,11 +2,11 @@
 #include "diff/Cut.h"
 #include "diff/lib/Inexact.h"
 #include "diff/lib/TextOfPtx.h"
+#include "ptx-frontend/Effects.h"
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include <set>
 
 using namespace llvm;
 using rubia::ptx::Op;
@@ -21,30 +21,49 @@ bool hasResult(const ptx::Instruction &instruction) {
   return form.operandCount && form.operandSlots[0].destination && !instruction.operands.empty();
 }
 
-/// Code that gives each result 0. None: there are others than whole scalar registers.
-std::optional<std::string> zeros(const ptx::Function &function,
-                                 const ptx::Instruction &instruction) {
-  std::string code;
+/// A statement that makes a register 0. None: it is no scalar one.
+std::optional<std::string> zeroOf(const ptx::Function &function, uint32_t reg) {
+  const ptx::Register &one = function.registers[reg];
+  const unsigned bits = ptx::sizeInBits(one.type);
+  if (one.vectorWidth != 1)
+    return std::nullopt;
+  if (one.type == Type::Pred)
+    return "setp.ne.u32 " + function.registerName(reg) + ", 0, 0;";
+  if (bits != 16 && bits != 32 && bits != 64)
+    return std::nullopt;
+  return "mov.b" + std::to_string(bits) + " " + function.registerName(reg) + ", 0;";
+}
+
+/// The registers of the result. None: it has another form than whole scalar ones.
+std::optional<SmallVector<uint32_t>> scalarResults(const ptx::Function &function,
+                                                   const ptx::Instruction &instruction) {
+  SmallVector<uint32_t> results;
+  if (!hasResult(instruction))
+    return std::nullopt;
   const Operand &first = instruction.operands[0];
-  const ArrayRef<Operand> results = first.elements().empty() ? ArrayRef(first) : first.elements();
-  for (const Operand &operand : results) {
+  for (const Operand &operand : first.elements().empty() ? ArrayRef(first) : first.elements()) {
     if (operand.kind == Operand::Kind::Sink)
       continue;
-    if (operand.kind != Operand::Kind::Register || operand.component != 0xff)
+    if (operand.kind != Operand::Kind::Register || operand.component != 0xff ||
+        !zeroOf(function, operand.reg))
       return std::nullopt;
-    const ptx::Register &reg = function.registers[operand.reg];
-    const unsigned bits = ptx::sizeInBits(reg.type);
-    const std::string name = function.registerName(operand.reg);
-    if (reg.vectorWidth != 1)
-      return std::nullopt;
-    if (reg.type == Type::Pred)
-      code += "setp.ne.u32 " + name + ", 0, 0; ";
-    else if (bits == 16 || bits == 32 || bits == 64)
-      code += "mov.b" + std::to_string(bits) + " " + name + ", 0; ";
-    else
-      return std::nullopt;
+    results.push_back(operand.reg);
   }
-  return code;
+  return results;
+}
+
+/// Whether the first statement sees the register: braces hide what is declared in them.
+bool isSeenAtEntry(const ptx::Module &module, const ptx::Function &function, uint32_t reg) {
+  const StringRef text = *module.text;
+  const ptx::RegisterRange &range =
+      *partition_point(function.registerRanges,
+                       [&](const ptx::RegisterRange &one) { return one.first + one.count <= reg; });
+  const size_t declared = size_t(range.name.data() - text.data());
+  if (declared >= function.body.front().place)
+    return false;
+  const size_t body = text.take_front(declared).rfind(function.isKernel ? ".entry" : ".func");
+  const StringRef between = text.slice(text.find('{', body), declared);
+  return between.count('{') == between.count('}') + 1;
 }
 
 bool isZero(const ptx::Instruction &instruction) {
@@ -55,16 +74,32 @@ bool isZero(const ptx::Instruction &instruction) {
          });
 }
 
-/// What stands in the place of the instruction. None: it stays.
-std::optional<std::string> replacement(const ptx::Function &function,
-                                       const ptx::Instruction &instruction, bool takesZeros) {
-  if (isZero(instruction))
-    return takesZeros ? std::optional(std::string()) : std::nullopt;
+bool canBeCut(const ptx::Function &function, const ptx::Instruction &instruction) {
   if (is_contained({Op::St, Op::Red, Op::Bra}, instruction.op()))
-    return "";
-  if (instruction.op() == Op::Call || !hasResult(instruction))
-    return std::nullopt;
-  return zeros(function, instruction);
+    return true;
+  return instruction.op() != Op::Call && !isZero(instruction) &&
+         scalarResults(function, instruction);
+}
+
+/// Whether it may be executed where the guard does not hold.
+bool canLoseGuard(const ptx::Instruction &instruction) {
+  using namespace ptx::effects;
+  return instruction.guard.reg != ptx::kNone &&
+         !ptx::effectsOf(instruction.op()).hasAny(Jumps | Calls | Returns | Exits | Traps);
+}
+
+/// Whether nothing is missed where nobody reads its results.
+bool isFree(const ptx::Instruction &instruction) {
+  using namespace ptx::effects;
+  return hasResult(instruction) && !instruction.spelling->has(ptx::Mod::Cc) &&
+         !ptx::effectsOf(instruction.op())
+              .hasAny(Writes | MeetsCta | ArrivesCta | MeetsCluster | Jumps | Calls | Returns |
+                      Exits | Traps);
+}
+
+/// `@%p1 st.u32 [%d1], 1;` without what stands first.
+StringRef withoutGuard(StringRef statement) {
+  return statement.drop_until([](char c) { return isSpace(c); }).ltrim();
 }
 
 void visitRegisters(const Operand &operand, function_ref<void(const Operand &)> visit) {
@@ -73,44 +108,6 @@ void visitRegisters(const Operand &operand, function_ref<void(const Operand &)> 
     visit(operand);
   for (const Operand &element : operand.elements())
     visitRegisters(element, visit);
-}
-
-/// Moves and comparisons whose results nobody reads go; again, as others may be free then.
-std::string withoutUnread(std::string text, StringRef kernel) {
-  for (bool isChanged = true; isChanged;) {
-    isChanged = false;
-    Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
-    if (!editor) {
-      consumeError(editor.takeError());
-      return text;
-    }
-    for (const ptx::Function *function : editor->functions()) {
-      std::set<uint32_t> read;
-      for (const ptx::Instruction &instruction : function->body) {
-        if (instruction.guard.reg != ptx::kNone)
-          read.insert(instruction.guard.reg);
-        for (size_t i = hasResult(instruction); i < instruction.operands.size(); ++i)
-          visitRegisters(instruction.operands[i],
-                         [&](const Operand &operand) { read.insert(operand.reg); });
-        if (hasResult(instruction) && instruction.operands[0].kind == Operand::Kind::Address)
-          read.insert(instruction.operands[0].reg);
-      }
-      for (const ptx::Instruction &instruction : function->body) {
-        if (!is_contained({Op::Mov, Op::Setp, Op::Cvta}, instruction.op()))
-          continue;
-        bool isRead = false;
-        visitRegisters(instruction.operands[0],
-                       [&](const Operand &operand) { isRead |= read.contains(operand.reg) != 0; });
-        if (isRead)
-          continue;
-        editor->replace(instruction, "");
-        isChanged = true;
-      }
-    }
-    std::string next = editor->finish();
-    text = std::move(next);
-  }
-  return text;
 }
 
 /// Functions of the module that the kernel does not reach.
@@ -192,39 +189,136 @@ std::string withoutDebugging(StringRef text) {
 
 } // namespace
 
-Expected<CutPtx> CutPtx::open(StringRef text, StringRef kernel, bool takesZeros) {
+Expected<CutPtx> CutPtx::open(StringRef text, StringRef kernel) {
   CutPtx cut;
   cut.text = text.str();
   cut.kernel = kernel.str();
-  cut.takesZeros = takesZeros;
   Expected<PtxEditor> editor = PtxEditor::open(cut.text, kernel);
   if (!editor)
     return editor.takeError();
-  for (const ptx::Function *function : editor->functions())
+  BitVector guarded;
+  for (const ptx::Function *function : editor->functions()) {
+    const unsigned base = unsigned(cut.definers.size());
+    cut.definers.resize(base + function->registers.size());
+    bool isAtEntry = true;
     for (const ptx::Instruction &instruction : function->body) {
-      if (!replacement(*function, instruction, takesZeros))
-        continue;
-      cut.isOpen.push_back(isInexact(instruction) || isOfOrder(*instruction.spelling));
-      cut.sites.push_back({editor->lineOf(instruction), editor->statement(instruction).str(), ""});
+      Statement one;
+      one.isFree = isFree(instruction);
+      isAtEntry &= isZero(instruction);
+      one.isZeroAtEntry = isAtEntry;
+      if (canBeCut(*function, instruction)) {
+        one.site = int(cut.count++);
+        cut.isOpen.push_back(isInexact(instruction) || isOfOrder(*instruction.spelling));
+      }
+      if (instruction.guard.reg != ptx::kNone)
+        one.guard = int(base + instruction.guard.reg);
+      for (auto [i, operand] : enumerate(instruction.operands))
+        visitRegisters(operand, [&](const Operand &part) {
+          const bool isResult =
+              i == 0 && hasResult(instruction) && part.kind == Operand::Kind::Register;
+          if (isResult)
+            cut.definers[base + part.reg].push_back(unsigned(cut.statements.size()));
+          else
+            one.reads.push_back(base + part.reg);
+        });
+      guarded.push_back(canLoseGuard(instruction));
+      cut.statements.push_back(std::move(one));
     }
+  }
+  for (unsigned number : guarded.set_bits())
+    cut.statements[number].guardSite = int(cut.count++);
+  cut.isOpen.resize(unsigned(cut.count));
   return cut;
+}
+
+CutPtx::Needed CutPtx::neededWithout(const BitVector &cut) const {
+  Needed needed{BitVector(unsigned(statements.size())), BitVector(unsigned(definers.size()))};
+  std::vector<unsigned> left;
+  const auto isCut = [&](int site) { return site >= 0 && cut[unsigned(site)]; };
+  const auto take = [&](unsigned number) {
+    if (needed.statements[number] || isCut(statements[number].site))
+      return;
+    needed.statements.set(number);
+    left.push_back(number);
+  };
+  const auto read = [&](unsigned reg) {
+    if (needed.registers[reg])
+      return;
+    needed.registers.set(reg);
+    for_each(definers[reg], take);
+  };
+  for (unsigned i = 0; i < statements.size(); ++i)
+    if (!statements[i].isFree)
+      take(i);
+  while (!left.empty()) {
+    const Statement &one = statements[left.back()];
+    left.pop_back();
+    if (one.guard >= 0 && !isCut(one.guardSite))
+      read(unsigned(one.guard));
+    for_each(one.reads, read);
+  }
+  return needed;
+}
+
+BitVector CutPtx::closed(BitVector cut) const {
+  const Needed needed = neededWithout(cut);
+  for (auto [i, one] : enumerate(statements))
+    for (int site : {one.site, one.guardSite})
+      if (site >= 0 && !needed.statements[unsigned(i)])
+        cut.set(unsigned(site));
+  return cut;
+}
+
+bool CutPtx::isZeroed(unsigned reg, const Needed &needed) const {
+  const ArrayRef<unsigned> all = definers[reg];
+  return needed.registers[reg] &&
+         any_of(all, [&](unsigned number) { return !needed.statements[number]; }) &&
+         none_of(all, [&](unsigned number) { return statements[number].isZeroAtEntry; });
 }
 
 Expected<std::string> CutPtx::without(const BitVector &cut) const {
   Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
   if (!editor)
     return editor.takeError();
-  size_t number = 0;
-  for (const ptx::Function *function : editor->functions())
-    for (const ptx::Instruction &instruction : function->body)
-      if (const std::optional<std::string> code = replacement(*function, instruction, takesZeros))
-        if (cut[number++])
-          editor->replace(instruction, *code);
+  const Needed needed = neededWithout(cut);
+  unsigned number = 0, base = 0;
+  for (const ptx::Function *function : editor->functions()) {
+    std::string zeros;
+    BitVector isSeen(unsigned(function->registers.size()));
+    for (unsigned reg = 0; reg < function->registers.size(); ++reg) {
+      if (!isZeroed(base + reg, needed) || !isSeenAtEntry(editor->module(), *function, reg))
+        continue;
+      isSeen.set(reg);
+      zeros += *zeroOf(*function, reg) + "\n  ";
+    }
+    editor->atFirst(*function, zeros);
+    for (const ptx::Instruction &instruction : function->body) {
+      const Statement &one = statements[number];
+      if (needed.statements[number++]) {
+        if (one.guardSite >= 0 && cut[unsigned(one.guardSite)])
+          editor->replace(instruction, withoutGuard(editor->statement(instruction)));
+        continue;
+      }
+      std::string code;
+      if (const auto results = scalarResults(*function, instruction))
+        for (uint32_t reg : *results)
+          if (isZeroed(base + reg, needed) && !isSeen[reg])
+            code += *zeroOf(*function, reg) + " ";
+      editor->replace(instruction, code);
+    }
+    base += unsigned(function->registers.size());
+  }
   return editor->finish();
 }
 
 std::string tidied(StringRef text, StringRef kernel) {
-  return withoutDebugging(withoutUnread(withoutOthers(text, kernel), kernel));
+  std::string own = withoutOthers(text, kernel);
+  Expected<CutPtx> whole = CutPtx::open(own, kernel);
+  Expected<std::string> needed =
+      whole ? whole->without(BitVector(unsigned(whole->size()))) : whole.takeError();
+  if (!needed)
+    consumeError(needed.takeError());
+  return withoutDebugging(needed ? *needed : own);
 }
 
 } // namespace rubia::capsule

@@ -97,6 +97,18 @@ void PtxEditor::atEntry(const ptx::Function &function, StringRef code) {
   out += code;
 }
 
+void PtxEditor::atFirst(const ptx::Function &function, StringRef code) {
+  StringRef before = text.take_front(beginOf(text, function.body.front().place));
+  const auto isOfName = [](char c) { return isAlnum(c) || StringRef("_$%").contains(c); };
+  while (before.rtrim().ends_with(":")) { // loops jump to its labels
+    before = before.rtrim().drop_back();
+    while (!before.empty() && isOfName(before.back()))
+      before = before.drop_back();
+  }
+  copyTo(before.size());
+  out += code;
+}
+
 void PtxEditor::before(const ptx::Instruction &instruction, StringRef code) {
   copyTo(beginOf(text, instruction.place));
   out += code;

@@ -22,6 +22,8 @@ public:
   void declare(llvm::StringRef declaration);
   /// Where a function's body begins, in front of all that is in it.
   void atEntry(const ptx::Function &function, llvm::StringRef code);
+  /// In front of its first instruction, once.
+  void atFirst(const ptx::Function &function, llvm::StringRef code);
   /// In front of an instruction. Instructions come in the order of the text.
   void before(const ptx::Instruction &instruction, llvm::StringRef code);
   /// Behind the one that before() was called for.

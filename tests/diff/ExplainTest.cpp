@@ -160,6 +160,40 @@ TEST(Explain, ReducesALaunchToWhatMatters) {
   std::filesystem::remove_all(folder);
 }
 
+// What leads to a value goes with it, and a loop whose end is cut is given up soon.
+TEST(Explain, ReducesALoopOfMuchCodeInFewAttempts) {
+  std::string kernel = kKernel;
+  kernel.insert(kernel.find(".reg"), ".reg .f32 %f<99>; .reg .b32 %x<99>; .reg .pred %q;\n  ");
+  std::string code = "  mov.u32 %x1, 0;\n  cvt.rn.f32.u32 %f1, %r1;\nagain:\n";
+  for (unsigned i = 2; i < 80; ++i) {
+    code += formatv("  setp.eq.u32 %q, %r1, {0};\n  @%q bra on{0};\n", i).str();
+    code += formatv("  fma.rn.f32 %f2, %f1, 0f3f000000, 0f3f800000;\n"
+                    "  add.f32 %f1, %f1, %f2;\non{0}:\n",
+                    i)
+                .str();
+  }
+  kernel.replace(kernel.find("  @%p1 st.global"), 0,
+                 code + "  add.u32 %x1, %x1, 1;\n"
+                        "  setp.lt.u32 %q, %x1, 3;\n  @%q bra again;\n"
+                        "  mov.f32 %f90, 0f3f7fffff;\n"
+                        "  mov.f32 %f91, 0f00800000;\n"
+                        "  mul.rn.ftz.f32 %f92, %f90, %f91;\n"
+                        "  mov.b32 %x2, %f92;\n  mov.b32 %x3, %f1;\n"
+                        "  add.u32 %r4, %x2, %x3;\n");
+  const std::string folder = testing::TempDir() + "rubia-loop." + std::to_string(getpid());
+  const std::string text = diff(makeCapsule(kWrong, kernel, true, 0),
+                                "--arch gfx942 --no-locate --reduce '" + folder + "'");
+  expectIn(text, "reduced to ");
+  unsigned attempts = 0;
+  EXPECT_FALSE(StringRef(text).split("bytes, by ").second.consumeInteger(10, attempts)) << text;
+  EXPECT_LT(attempts, 80u);
+  std::ifstream file(folder + "/kernel.ptx");
+  const std::string ptx{std::istreambuf_iterator(file), {}};
+  expectIn(ptx, "mul.rn.ftz.f32");
+  EXPECT_LT(StringRef(ptx).count('\n'), 30u) << ptx;
+  std::filesystem::remove_all(folder);
+}
+
 /// What the kernel makes of element 105; %q is false everywhere.
 std::string kernelWith(StringRef instructions) {
   std::string text = kKernel;

@@ -116,8 +116,9 @@ class Source:
 def plant(source, chance, folder):
     """A mistake that matters: its text, its lines, those of statements that are the first to use what no statement computes, and the
     variables that give it to the worker. None: the one that was drawn does not matter."""
-    log = folder / "mutant.log"
+    log, cache = folder / "mutant.log", folder / "cache"
     log.unlink(missing_ok=True)
+    shutil.rmtree(cache, ignore_errors=True)  # kernels with another mistake
     where = "ptx" if IN_INTERPRETER else "all" if REDUCES else chance.choice(["ptx", "once", "all"])  # "all": lines change
     if where == "ptx":
         mutant = mutate(source.ptx.read_text(), chance)
@@ -135,7 +136,7 @@ def plant(source, chance, folder):
     else:
         request = f"{where} {chance.randrange(1 << 30)}"
     variables = {"RUBIA_WORKER": WRONG, "RUBIA_TEST_MUTANT": request, "RUBIA_TEST_MUTANT_LOG": str(log), "RUBIA_SANDBOX": "off",
-                 "RUBIA_CACHE_DISABLE": "1"}
+                 "RUBIA_CACHE_DIR": str(cache)}
     if where != "ptx":
         document = diff(source.capsule, folder / "mutant.json", source.ptx, "--arch", ARCH, "--no-locate", **variables)
         said = log.read_text().splitlines() if log.exists() else ["invalid"]

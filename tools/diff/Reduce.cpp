@@ -3,10 +3,10 @@
 #include "diff/Cut.h"
 #include "tools/OutputFile.h"
 #include "tools/diff/StandAlone.h"
+#include "tools/diff/TemporaryFolder.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include <chrono>
 
 using namespace llvm;
 
@@ -22,6 +22,7 @@ public:
       : launch(launch), target(target), runner(std::move(runner)), best(std::move(whole)) {
     this->target.settings.set(settings::Id::contract, "never");
     this->target.settings.set(settings::Id::nan, "canonical");
+    this->target.settings.set(settings::Id::cacheDir, cache.path.str());
   }
   Expected<Reduced> run();
 
@@ -30,30 +31,36 @@ private:
   Expected<bool> differs(const StandAlone &candidate);
   /// Takes it in the place of the best one.
   Expected<bool> take(StandAlone candidate);
+  void limitRuns();
   Error cutGrid();
-  Error cutPtx(bool takesZeros);
-  Error cutAllOfPtx();
+  Error tidy();
+  Error cutPtx();
   Error cutMemory();
   Error write();
-  bool isTimeUp() const { return std::chrono::steady_clock::now() > end; }
+  bool isTimeUp() const { return runner.time() > kMost; }
 
+  static constexpr std::chrono::minutes kMost{10}; // of processor time
   const Launch &launch;
   ReplayTarget target;
+  const TemporaryFolder cache; // nobody wants these kernels later
   StandAloneRunner runner;
   StandAlone best;
+  std::chrono::microseconds slowest{0}; // of the runs of an attempt
   Reduced reduced;
-  std::chrono::steady_clock::time_point end;
 };
 
 Expected<bool> Reducer::differs(const StandAlone &candidate) {
   ++reduced.attempts;
   if (Error error = runner.write(candidate))
     return std::move(error);
-  const auto run = [&](StringRef suffix, bool isReference, StringRef check = "") {
+  slowest = std::chrono::seconds(0);
+  const auto run = [&](StringRef suffix, bool isReference, StringRef checks = "") {
     settings::Settings settings = target.settings;
-    if (!check.empty())
-      settings.set(settings::Id::emulatorCheck, check);
-    return runner.run(candidate, "kernel.ptx", suffix, settings, isReference);
+    if (!checks.empty())
+      settings.set(settings::Id::emulatorCheck, checks);
+    Expected<int> status = runner.run(candidate, "kernel.ptx", suffix, settings, isReference);
+    slowest = std::max(slowest, runner.lastTime());
+    return status;
   };
   for (bool isReference : {true, false}) {
     Expected<int> status = run(isReference ? "expected" : "got", isReference);
@@ -65,21 +72,24 @@ Expected<bool> Reducer::differs(const StandAlone &candidate) {
     return areEqual.takeError();
   if (*areEqual || !hasOrders(target))
     return !*areEqual;
-  for (StringRef check : {"races", "uninitialised"}) {
-    Expected<int> status = run("got", false, check);
-    if (!status || *status)
-      return status ? Expected<bool>(false) : status.takeError();
-  }
-  return true;
+  Expected<int> status = run("got", false, "races,uninitialised");
+  return status ? Expected<bool>(!*status) : status.takeError();
 }
 
 Expected<bool> Reducer::take(StandAlone candidate) {
   if (isTimeUp())
     return false;
   Expected<bool> isGood = differs(candidate);
-  if (isGood && *isGood)
+  if (isGood && *isGood) {
     best = std::move(candidate);
+    limitRuns();
+  }
   return isGood;
+}
+
+// What is cut may be the end of a loop.
+void Reducer::limitRuns() {
+  runner.limitRuns(std::chrono::ceil<std::chrono::seconds>(slowest * 4) + std::chrono::seconds(2));
 }
 
 Error Reducer::cutGrid() {
@@ -97,12 +107,21 @@ Error Reducer::cutGrid() {
   return Error::success();
 }
 
-Error Reducer::cutPtx(bool takesZeros) {
-  Expected<capsule::CutPtx> cut = capsule::CutPtx::open(best.ptx, launch.kernel, takesZeros);
+Error Reducer::tidy() {
+  StandAlone tidy = best;
+  tidy.ptx = capsule::tidied(best.ptx, launch.kernel);
+  Expected<bool> isGood = differs(tidy); // also when there is no time for more
+  if (isGood && *isGood)
+    best = std::move(tidy);
+  return isGood.takeError();
+}
+
+Error Reducer::cutPtx() {
+  Expected<capsule::CutPtx> cut = capsule::CutPtx::open(best.ptx, launch.kernel);
   if (!cut)
     return cut.takeError();
-  const size_t count = cut->statements().size();
-  BitVector gone = cut->inexact();
+  const size_t count = cut->size();
+  BitVector gone = cut->closed(cut->inexact());
   const auto attempt = [&](const BitVector &next) -> Expected<bool> {
     StandAlone smaller = best;
     if (Error error = cut->without(next).moveInto(smaller.ptx))
@@ -112,7 +131,7 @@ Error Reducer::cutPtx(bool takesZeros) {
       gone = next;
     return isTaken;
   };
-  if (gone.any()) {
+  if (cut->inexact().any()) {
     Expected<bool> isExact = attempt(gone);
     if (!isExact)
       return isExact.takeError();
@@ -130,7 +149,7 @@ Error Reducer::cutPtx(bool takesZeros) {
       end = begin;
       if (next == gone)
         continue;
-      Expected<bool> isTaken = attempt(next);
+      Expected<bool> isTaken = attempt(cut->closed(next));
       if (!isTaken)
         return isTaken.takeError();
       isChanged |= *isTaken;
@@ -138,16 +157,7 @@ Error Reducer::cutPtx(bool takesZeros) {
     if (isTimeUp() || (size == 1 && !isChanged))
       break;
   }
-  StandAlone tidy = best;
-  tidy.ptx = capsule::tidied(best.ptx, launch.kernel);
-  return take(std::move(tidy)).takeError();
-}
-
-Error Reducer::cutAllOfPtx() {
-  if (Error error = cutPtx(false))
-    return error;
-  // Only the emulator tells that a register is read that nobody has written.
-  return hasOrders(target) ? cutPtx(true) : Error::success();
+  return tidy();
 }
 
 Error Reducer::cutMemory() {
@@ -217,8 +227,8 @@ Error Reducer::write() {
 }
 
 Expected<Reduced> Reducer::run() {
-  constexpr std::chrono::minutes kMost{10};
-  end = std::chrono::steady_clock::now() + kMost;
+  if (cache.problem)
+    return createStringError("no temporary folder: " + cache.problem.message());
   Expected<bool> isGood = differs(best);
   if (!isGood)
     return isGood.takeError();
@@ -226,7 +236,8 @@ Expected<Reduced> Reducer::run() {
     return createStringError(
         "by itself, without fused operations and with NVIDIA's bits of NaNs, "
         "the target leaves what the reference does, or something is undefined");
-  for (auto step : {&Reducer::cutGrid, &Reducer::cutAllOfPtx, &Reducer::cutGrid,
+  limitRuns();
+  for (auto step : {&Reducer::cutGrid, &Reducer::tidy, &Reducer::cutPtx, &Reducer::cutGrid,
                     &Reducer::cutMemory, &Reducer::write})
     if (Error error = (this->*step)())
       return std::move(error);

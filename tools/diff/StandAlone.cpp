@@ -8,6 +8,7 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Program.h"
+#include <sys/resource.h>
 
 using namespace llvm;
 
@@ -108,7 +109,7 @@ std::vector<std::string> StandAloneRunner::wordsOf(const StandAlone &one, String
 }
 
 Expected<int> StandAloneRunner::run(const StandAlone &one, StringRef code, StringRef suffix,
-                                    const settings::Settings &settings, bool isReference) const {
+                                    const settings::Settings &settings, bool isReference) {
   Expected<std::string> libraries = libraryFolder();
   if (!libraries)
     return libraries.takeError();
@@ -123,14 +124,22 @@ Expected<int> StandAloneRunner::run(const StandAlone &one, StringRef code, Strin
   const std::vector<StringRef> arguments(words.begin(), words.end()),
       environment(variables.begin(), variables.end());
   const std::optional<StringRef> nowhere[] = {StringRef(""), StringRef(""), StringRef("")};
-  constexpr unsigned kSeconds = 60;
   std::string problem;
-  constexpr int kTooLong = -2;
-  const int status = sys::ExecuteAndWait(program, arguments, ArrayRef(environment), nowhere,
-                                         kSeconds, 0, &problem);
+  const sys::ProcessInfo started =
+      sys::ExecuteNoWait(program, arguments, ArrayRef(environment), nowhere, 0, &problem);
+  if (started.Pid == sys::ProcessInfo::InvalidPid)
+    return createStringError("rubia launch: " + problem);
+  const rlimit most = {rlim_t(limit.count()), rlim_t(limit.count())};
+  (void)prlimit(started.Pid, RLIMIT_CPU, &most, nullptr); // it may have ended
+  constexpr unsigned kSleeping = 600;                     // seconds, of a run that computes nothing
+  std::optional<sys::ProcessStatistics> used;
+  const int status = sys::Wait(started, kSleeping, &problem, &used).ReturnCode;
+  last = used ? used->TotalTime : std::chrono::microseconds(0);
+  sum += last;
   if (status == -1)
     return createStringError("rubia launch: " + problem);
-  return status == kTooLong ? 124 : status;
+  constexpr int kByASignal = -2; // of ours or of the kernel, as it took too long; or it crashed
+  return status == kByASignal ? 124 : status;
 }
 
 Expected<bool> StandAloneRunner::areEqual(const StandAlone &one, StringRef suffix,

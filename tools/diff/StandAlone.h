@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tools/diff/ReplayTargets.h"
+#include <chrono>
 
 namespace rubia::tools {
 
@@ -31,7 +32,7 @@ public:
   /// Runs what is in `code`, a file of the folder. The exit status; 124: it took too long. Buffers
   /// are in N.`suffix` then.
   llvm::Expected<int> run(const StandAlone &one, llvm::StringRef code, llvm::StringRef suffix,
-                          const settings::Settings &settings, bool isReference) const;
+                          const settings::Settings &settings, bool isReference);
   llvm::Expected<bool> areEqual(const StandAlone &one, llvm::StringRef suffix,
                                 llvm::StringRef other) const;
   /// `rubia launch` with all but the parameters.
@@ -39,11 +40,20 @@ public:
   std::string fileOf(size_t parameter, llvm::StringRef suffix) const;
   const std::string &path() const { return folder; }
 
+  /// From now on a run that needs more processor time takes too long. So a busy machine changes
+  /// nothing.
+  void limitRuns(std::chrono::seconds most) { limit = most; }
+  /// The processor time of the last run, and of all.
+  std::chrono::microseconds lastTime() const { return last; }
+  std::chrono::microseconds time() const { return sum; }
+
 private:
   StandAloneRunner(const capsule::Launch &launch) : launch(launch) {}
 
   const capsule::Launch &launch;
   std::string folder, program;
+  std::chrono::seconds limit{60};
+  std::chrono::microseconds last{0}, sum{0};
 };
 
 } // namespace rubia::tools
