@@ -258,6 +258,21 @@ TEST(Explain, NamesThePassWhereNothingDiffersWhileItIsWatched) {
   expectIn(text, "status 1");
 }
 
+// Threads that are not watched are through the loop long before the one that is, and fail.
+TEST(Explain, NamesWhatComesBeforeAFailureOfManyThreads) {
+  std::string kernel = kKernel;
+  kernel.replace(kernel.find("  mul.wide"), 0,
+                 ".reg .b32 %n; .reg .pred %l;\n  mov.u32 %n, 0;\nagain:\n"
+                 "  add.u32 %n, %n, 1;\n  setp.lt.u32 %l, %n, 500;\n  @%l bra again;\n");
+  const std::string text =
+      diff(makeCapsule(~0u, kernel), "--arch gfx1100 --explain",
+           "RUBIA_TEST_MUTANT='ptx 21|add.s64 %d3, %d1, %d2;|sub.s64 %d3, %d1, %d2;' "
+           "RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
+           "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'");
+  expectIn(text, "gfx1100 is wrong: it fails, and the reference is as recorded");
+  expectIn(text, "line 21 of the PTX: add.s64 %d3, %d1, %d2;");
+}
+
 // 2^0.3, far from its value, in a thread that goes on with it: what follows is equal.
 TEST(Explain, NamesAnInexactResultThatIsBeyondItsBound) {
   const std::string kernel = kernelWith("  mov.f32 %f1, 0f3e99999a;\n"

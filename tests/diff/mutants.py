@@ -213,7 +213,10 @@ def main():
             document = run("--no-locate")
             ordinal = first_wrong(document)
             if ordinal is not None:
-                document = run("--explain", "--launch", str(ordinal))
+                try:
+                    document = run("--explain", "--launch", str(ordinal))
+                except subprocess.TimeoutExpired:
+                    print("    not explained in time", flush=True)
             is_blamed, line = judge(document) if ordinal is not None else (False, None)
             is_read = is_blamed and line not in lines and line in readers
             is_named = is_blamed and (line in lines or is_read)

@@ -154,6 +154,23 @@ Expected<TraceDifference> Chase::compare(const capsule::Writer &writer, Given gi
   return capsule::compareTraces(here, there, sites, {given, isStored, fixed, until});
 }
 
+// Threads that are not watched come further, and one of those may fail first. Here the launch goes
+// on behind what fails.
+Expected<TraceDifference> Chase::compareBehindFailures(const capsule::Writer &writer) {
+  capsule::TraceOf of{index(), ctaOf(writer), threadNumber(writer), Given::Open};
+  of.isFailing = true;
+  ReplayTarget onwards = target;
+  onwards.settings.set(settings::Id::emulatorCheck, "memory");
+  onwards.settings.set(settings::Id::emulatorMaxReports, "1000000000");
+  Expected<std::vector<uint8_t>> here = traceOn(work, onwards, of);
+  if (!here)
+    return here.takeError();
+  Expected<std::vector<uint8_t>> there = traceOn(work, reference, of, *here);
+  if (!there)
+    return there.takeError();
+  return capsule::compareTraces(*here, *there, sites, {Given::Open, true, fixed, std::nullopt});
+}
+
 // A place that several threads store to may have what any of them stored.
 Expected<TraceDifference> Chase::compareOrdered(const capsule::Writer &writer, Given given,
                                                 const std::optional<capsule::StoreAt> &until) {
@@ -391,8 +408,15 @@ Expected<Chase::Found> Chase::follow(const capsule::Writer &thread, const std::s
   if (Error error = compareOrdered(thread, Given::Open).moveInto(at.found))
     return std::move(error);
   const TraceDifference &found = at.found;
-  tell(found, whose, out);
   using Kind = TraceDifference::Kind;
+  if (failingLine && found.kind == Kind::None && hasOrders(target)) {
+    Expected<TraceDifference> whole = compareBehindFailures(thread);
+    if (!whole)
+      return whole.takeError();
+    if (isEnd(*whole) && !sites[whole->site].isLoad) // what fails loads nothing
+      at.found = std::move(*whole);
+  }
+  tell(found, whose, out);
   const bool isEqual = found.kind == Kind::None || found.kind == Kind::Stopped;
   if (failingLine && isEqual) // code is not in the order of the PTX
     tellFailure(failingLine, whose, out);
@@ -406,10 +430,11 @@ Expected<Chase::Found> Chase::follow(const capsule::Writer &thread, const std::s
       break;
     }
     Expected<bool> isFurther = hop(at, out);
-    if (!isFurther)
-      return isFurther.takeError();
-    if (!*isFurther)
-      break;
+    if (!isFurther) // what is known by now is told all the same
+      out.lines.push_back("  it is not followed further: " + toString(isFurther.takeError()));
+    else if (*isFurther)
+      continue;
+    break;
   }
   return out;
 }

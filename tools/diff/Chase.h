@@ -64,7 +64,9 @@ private:
                                                    capsule::Given given,
                                                    const std::optional<capsule::StoreAt> &until,
                                                    bool isStored = true);
-  /// The same; where several threads store to one place, what is left there does not count.
+  /// Of a thread of a launch that fails on the emulator.
+  llvm::Expected<capsule::TraceDifference> compareBehindFailures(const capsule::Writer &writer);
+  /// As compare(); where several threads store to one place, what is left there does not count.
   llvm::Expected<capsule::TraceDifference>
   compareOrdered(const capsule::Writer &writer, capsule::Given given,
                  const std::optional<capsule::StoreAt> &until = std::nullopt);

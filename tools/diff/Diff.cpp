@@ -258,6 +258,9 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
     const auto differs = [&](const ReplayTarget &other) -> Expected<bool> {
       DiffOptions one = asked;
       one.work.ordinals = {result.launch->ordinal};
+      constexpr unsigned kSeconds = 20; // one that never ends takes as long with each setting
+      if (StringRef(result.reason).contains(kNotEnded))
+        one.work.timeout = std::min(one.work.timeout ? one.work.timeout : kSeconds, kSeconds);
       Expected<Replayed> again = Replayed::run(one.work, capsule, other);
       if (!again)
         return again.takeError();

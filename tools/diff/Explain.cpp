@@ -224,10 +224,9 @@ void Search::conclude() {
 }
 
 Error Search::run() {
-  if (Error error = isFailed() ? lookAtFailure() : lookAtDifferences())
-    return error;
-  conclude();
-  return Error::success();
+  Error error = isFailed() ? lookAtFailure() : lookAtDifferences();
+  conclude(); // what is known by now is told all the same
+  return error;
 }
 
 } // namespace

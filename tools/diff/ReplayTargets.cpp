@@ -512,7 +512,7 @@ static Launch lostOne(const Launch &launch, const ReplayWork &work, int signal) 
   Launch lost = launch;
   for (capsule::Region *region : lost.regions())
     region->after.reset();
-  lost.problem = signal == SIGALRM ? ("it did not end within " + Twine(work.timeout) + " s").str()
+  lost.problem = signal == SIGALRM ? (kNotEnded + Twine(work.timeout) + " s").str()
                                    : ("its process was ended by signal " + Twine(signal)).str();
   return lost;
 }

@@ -101,6 +101,9 @@ struct Undefined {
 llvm::json::Object toJson(const capsule::StoreSite &site);
 llvm::json::Value toJson(const capsule::Writer &writer);
 
+/// How the problem of a launch begins that did not end in time.
+inline constexpr const char *kNotEnded = "it did not end within ";
+
 /// What the launches made of their memory there. Of a replay that had to be begun again there are
 /// several capsules: behind a launch that failed, or that its process did not survive.
 class Replayed {
