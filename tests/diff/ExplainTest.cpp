@@ -258,6 +258,18 @@ TEST(Explain, NamesThePassWhereNothingDiffersWhileItIsWatched) {
   expectIn(text, "status 1");
 }
 
+// The emulator tells which thread stays where.
+TEST(Explain, NamesWhereALaunchDoesNotEnd) {
+  const std::string text =
+      diff(makeCapsule(~0u), "--arch gfx1100 --explain --timeout 16",
+           "RUBIA_TEST_MUTANT='ptx 16|add.u32 %r4, %r3, 1;|add.u32 %r4, %r3, 1; on: @%p1 bra on;' "
+           "RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
+           "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'");
+  expectIn(text, "gfx1100 is wrong: it fails, and the reference is as recorded");
+  expectIn(text, "thread (7,0,0) of CTA (0,0,0)");
+  expectIn(text, "line 16 of the PTX: add.u32 %r4, %r3, 1;");
+}
+
 // Threads that are not watched are through the loop long before the one that is, and fail.
 TEST(Explain, NamesWhatComesBeforeAFailureOfManyThreads) {
   std::string kernel = kKernel;

@@ -65,7 +65,7 @@ static Expected<double> largestTexel(const capsule::Capsule &capsule,
 Chase::Chase(const capsule::Capsule &capsule, const Chased &chased, const ReplayWork &work,
              const ReplayTarget &target, const ReplayTarget &reference)
     : capsule(capsule), launch(chased.launch), work(work), target(target), reference(reference),
-      isFailing(chased.isFailing), isOfNans(chased.isOfNans) {
+      isFailing(chased.isFailing), isEndless(chased.isEndless), isOfNans(chased.isOfNans) {
   for (auto [i, region] : enumerate(launch.memory))
     if (region.name.empty() && !is_contained(chased.moved.regions, i))
       fixed.emplace_back(region.address, region.bytes);
@@ -75,6 +75,8 @@ Chase::Chase(const capsule::Capsule &capsule, const Chased &chased, const Replay
   constexpr unsigned kSeconds = 60; // a launch that never ends is known by then
   if (isFailing)
     this->work.timeout = work.timeout ? std::min(work.timeout, kSeconds) : kSeconds;
+  if (isEndless)
+    this->target = impatient(this->target, this->work.timeout);
 }
 
 uint32_t Chase::ctaOf(const capsule::Writer &writer) const {
@@ -390,14 +392,18 @@ Expected<bool> Chase::hopInside(Followed &at, bool isOpen, Found &out) {
 }
 
 void Chase::tellFailure(uint32_t line, StringRef whose, Found &out) const {
-  const auto site =
-      find_if(accesses, [&](const capsule::StoreSite &one) { return one.line == line; });
-  if (site == accesses.end())
+  for (const capsule::StoreSite &site : accesses)
+    if (site.line == line)
+      out.site = site;
+  for (const TraceSite &site : sites) // an endless launch may be in any
+    if (isEndless && site.place.line == line)
+      out.site = site.place;
+  if (!out.site)
     return;
-  out.site = *site;
   out.isComputed = true;
-  out.lines.push_back(
-      (whose + " fails in " + placeText(*site) + ", though all that leads there is equal").str());
+  out.lines.push_back((whose + (isEndless ? " does not come out of " : " fails in ") +
+                       placeText(*out.site) + ", though all that leads there is equal")
+                          .str());
 }
 
 Expected<Chase::Found> Chase::follow(const capsule::Writer &thread, const std::string &whose,
@@ -409,7 +415,7 @@ Expected<Chase::Found> Chase::follow(const capsule::Writer &thread, const std::s
     return std::move(error);
   const TraceDifference &found = at.found;
   using Kind = TraceDifference::Kind;
-  if (failingLine && found.kind == Kind::None && hasOrders(target)) {
+  if (failingLine && found.kind == Kind::None && !isEndless && hasOrders(target)) {
     Expected<TraceDifference> whole = compareBehindFailures(thread);
     if (!whole)
       return whole.takeError();

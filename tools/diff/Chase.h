@@ -16,6 +16,7 @@ struct Chased {
   const capsule::Launch &launch;
   const capsule::Launch::Moved &moved; // on the target
   bool isFailing = false;              // on the target
+  bool isEndless = false;              // it fails as it does not end
   bool isOfNans = false;               // it computes with the bits of NaNs
 };
 
@@ -98,7 +99,7 @@ private:
   ReplayWork work;
   ReplayTarget target;
   const ReplayTarget &reference;
-  const bool isFailing, isOfNans;
+  const bool isFailing, isEndless, isOfNans;
   std::vector<capsule::TraceSite> sites;
   std::vector<capsule::StoreSite> accesses;
   std::vector<std::pair<uint64_t, uint64_t>> fixed; // memory that lies where it lay

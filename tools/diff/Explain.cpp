@@ -49,6 +49,10 @@ Vote voteOf(const LaunchResult &recordedAndThird, const LaunchResult &thirdAndTa
 
 namespace {
 
+bool isEndless(const LaunchResult &result) {
+  return result.verdict == Verdict::Failed && StringRef(result.reason).contains(kNotEnded);
+}
+
 /// A thread to look at, and what it is called.
 struct Candidate {
   capsule::Writer thread;
@@ -116,7 +120,9 @@ Error Search::lookAtFailure() {
   Expected<std::optional<FailingThread>> failing =
       voters.target.isReference
           ? Expected<std::optional<FailingThread>>(failingThreadIn(result.reason))
-          : failingThread(capsule, launch, work, voters.compiled());
+          : failingThread(capsule, launch, work,
+                          isEndless(result) ? impatient(voters.compiled(), work.timeout)
+                                            : voters.compiled());
   if (!failing)
     return failing.takeError();
   if (*failing)
@@ -233,11 +239,12 @@ Error Search::run() {
 
 Error explain(const capsule::Capsule &capsule, const ReplayWork &work, const Voters &voters,
               const DiffersOn &differs, LaunchResult &result) {
-  Expected<Chase> chase = Chase::open(
-      capsule,
-      {*result.launch, result.moved,
-       result.verdict == Verdict::Failed && !voters.target.isReference, result.isOfNans},
-      work, voters.compiled(), voters.interpreted());
+  Expected<Chase> chase =
+      Chase::open(capsule,
+                  {*result.launch, result.moved,
+                   result.verdict == Verdict::Failed && !voters.target.isReference,
+                   isEndless(result), result.isOfNans},
+                  work, voters.compiled(), voters.interpreted());
   if (!chase)
     return chase.takeError();
   if (Error error = Search(capsule, work, voters, result, *chase).run())

@@ -490,6 +490,13 @@ bool hasOrders(const ReplayTarget &target) {
   return target.library.empty() && target.settings.device() != settings::DeviceChoice::Hip;
 }
 
+ReplayTarget impatient(ReplayTarget target, unsigned timeout) {
+  constexpr unsigned kSeconds = 10;
+  const unsigned seconds = timeout ? std::clamp(timeout / 4, 1u, kSeconds) : kSeconds;
+  target.settings.set(settings::Id::emulatorTimeout, std::to_string(seconds));
+  return target;
+}
+
 ReplayTarget inOrder(const ReplayTarget &target, uint64_t seed) {
   ReplayTarget ordered = target;
   ordered.settings.set(settings::Id::emulatorCheck, "order");

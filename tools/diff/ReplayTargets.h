@@ -103,6 +103,9 @@ llvm::json::Value toJson(const capsule::Writer &writer);
 
 /// How the problem of a launch begins that did not end in time.
 inline constexpr const char *kNotEnded = "it did not end within ";
+/// Where the emulator ends a launch in which nothing goes on, and tells who waits, before
+/// `timeout` does.
+ReplayTarget impatient(ReplayTarget target, unsigned timeout);
 
 /// What the launches made of their memory there. Of a replay that had to be begun again there are
 /// several capsules: behind a launch that failed, or that its process did not survive.
