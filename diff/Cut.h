@@ -51,8 +51,8 @@ private:
 };
 
 /// Without what does not change what the kernel does: other kernels and functions that it does not
-/// call, results that nobody reads, lines for debuggers, comments, empty lines, labels that are
-/// not used. The text as it is where that is not understood.
+/// call, results that nobody reads, all but one of the registers that stay 0, lines for debuggers,
+/// comments, empty lines, labels that are not used. The text as it is where that is not understood.
 std::string tidied(llvm::StringRef text, llvm::StringRef kernel);
 
 } // namespace rubia::capsule

@@ -6,7 +6,9 @@
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include <map>
 
 using namespace llvm;
 using rubia::ptx::Op;
@@ -110,6 +112,64 @@ void visitRegisters(const Operand &operand, function_ref<void(const Operand &)> 
     visitRegisters(element, visit);
 }
 
+bool isOfName(char c) { return isAlnum(c) || StringRef("_$%").contains(c); }
+
+/// How often the text has the name.
+size_t uses(StringRef text, StringRef name) {
+  size_t count = 0;
+  for (size_t at = text.find(name); at != StringRef::npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    count += (end == text.size() || !isOfName(text[end])) && (at == 0 || !isOfName(text[at - 1]));
+  }
+  return count;
+}
+
+std::string renamed(StringRef text, const StringMap<std::string> &names) {
+  std::string out;
+  while (!text.empty()) {
+    const StringRef word = text.take_while(isOfName);
+    const auto found = names.find(word);
+    out += found == names.end() ? word.str() : found->second;
+    text = text.drop_front(word.size());
+    out += text.take_until(isOfName);
+    text = text.drop_until(isOfName);
+  }
+  return out;
+}
+
+/// One register for all that are 0 and stay so, of each type.
+std::string withSharedZeros(StringRef text, StringRef kernel) {
+  Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
+  if (!editor || editor->functions().size() != 1) { // others may have the same names
+    if (!editor)
+      consumeError(editor.takeError());
+    return text.str();
+  }
+  const ptx::Function &function = *editor->functions().front();
+  std::vector<unsigned> definitions(function.registers.size());
+  for (const ptx::Instruction &instruction : function.body)
+    if (hasResult(instruction))
+      visitRegisters(instruction.operands[0], [&](const Operand &operand) {
+        definitions[operand.reg] += operand.kind == Operand::Kind::Register;
+      });
+  std::map<Type, std::string> first;
+  StringMap<std::string> names;
+  for (const ptx::Instruction &instruction : function.body) {
+    const auto results = scalarResults(function, instruction);
+    if (!isZero(instruction))
+      break;
+    if (!results || results->size() != 1 || definitions[results->front()] != 1)
+      continue;
+    const std::string name = function.registerName(results->front());
+    const auto [one, isNew] = first.try_emplace(function.registers[results->front()].type, name);
+    if (isNew || !StringRef(name).starts_with("%"))
+      continue;
+    names[name] = one->second;
+    editor->replace(instruction, "");
+  }
+  return renamed(editor->finish(), names);
+}
+
 /// Functions of the module that the kernel does not reach.
 std::string withoutOthers(StringRef text, StringRef kernel) {
   Expected<PtxEditor> editor = PtxEditor::open(text, kernel);
@@ -140,16 +200,7 @@ std::string withoutOthers(StringRef text, StringRef kernel) {
     const bool isFunction =
         c == '}' && std::min(entry, func) != StringRef::npos && std::min(entry, func) < brace;
     const auto names = [&](const auto &one) {
-      const StringRef head = piece.take_front(brace);
-      for (size_t at = head.find(one.getKey()); at != StringRef::npos;
-           at = head.find(one.getKey(), at + 1)) {
-        const size_t end = at + one.getKey().size();
-        const char behind = end < head.size() ? head[end] : ' ', before = at ? head[at - 1] : ' ';
-        const auto isName = [](char x) { return isAlnum(x) || StringRef("_$%").contains(x); };
-        if (!isName(behind) && !isName(before))
-          return true;
-      }
-      return false;
+      return uses(piece.take_front(brace), one.getKey()) != 0;
     };
     if (!isFunction || any_of(kept, names))
       out += piece;
@@ -180,7 +231,7 @@ std::string withoutDebugging(StringRef text) {
     if (trimmed.empty() || trimmed == ";" || trimmed.starts_with("//") ||
         trimmed.starts_with(".loc") || trimmed.starts_with(".file"))
       continue;
-    if (trimmed.ends_with(":") && text.count(trimmed.drop_back()) == 1)
+    if (trimmed.ends_with(":") && uses(text, trimmed.drop_back()) == 1)
       continue; // a label that nobody jumps to
     out += line.rtrim().str() + "\n";
   }
@@ -318,7 +369,7 @@ std::string tidied(StringRef text, StringRef kernel) {
       whole ? whole->without(BitVector(unsigned(whole->size()))) : whole.takeError();
   if (!needed)
     consumeError(needed.takeError());
-  return withoutDebugging(needed ? *needed : own);
+  return withoutDebugging(withSharedZeros(needed ? *needed : own, kernel));
 }
 
 } // namespace rubia::capsule

@@ -92,6 +92,22 @@ TEST(Cut, RegistersOfABlockBeginAsZeroInIt) {
                                  "st.global.u32 [%d1], own;\n}\nret;\n}\n");
 }
 
+// Registers that are 0 and stay so are one, and labels go that nobody jumps to, unlike those that
+// begin alike.
+TEST(Cut, TidiesUp) {
+  const std::string body = "  mov.b32 %r1, 0;\n  mov.b32 %r2, 0;\n  mov.b32 %r3, 0;\n"
+                           "  mov.b64 %d2, 0;\n  ld.param.u64 %d1, [p];\n"
+                           "on3:\n  add.u32 %r3, %r1, %r2;\n"
+                           "  setp.lt.u32 %p1, %r3, 9;\n  @%p1 bra on31;\n"
+                           "on31:\n  add.s64 %d1, %d1, %d2;\n"
+                           "  st.global.v2.u32 [%d1], {%r2, %r3};\n  ret;\n}\n";
+  const std::string text = rubia::capsule::tidied(kHead + body, "k");
+  EXPECT_EQ(StringRef(text).drop_front(StringRef(text).find("mov")),
+            "mov.b32 %r1, 0;\n  mov.b32 %r3, 0;\n  mov.b64 %d2, 0;\n  ld.param.u64 %d1, [p];\n"
+            "  add.u32 %r3, %r1, %r1;\n  setp.lt.u32 %p1, %r3, 9;\n  @%p1 bra on31;\non31:\n"
+            "  add.s64 %d1, %d1, %d2;\n  st.global.v2.u32 [%d1], {%r1, %r3};\n  ret;\n}\n");
+}
+
 // Carries are in no register, and what a barrier or an atomic operation does is for others.
 TEST(Cut, KeepsWhatDoesMoreThanGiveAResult) {
   const std::string kept = "  ld.param.u64 %d1, [p];\n"
