@@ -23,7 +23,7 @@ SOURCE = HERE.parent.parent
 COLUMNS = ["date", "commit", "family", "seeds", "inputs", "seconds", "failures"]
 # How much of each family there is to be, in all.
 GOALS = {"streams": 10**8, "ptx": 10**6, "compile": 10**6, "fatbins": 10**6, "cache": 10**6, "records": 10**6, "signatures": 10**6,
-         "capsules": 10**6}
+         "capsules": 10**6, "debugger": 10**6}
 GRACE = 300  # seconds for which a fuzzer may go on behind its slice: to start, to end its last input
 
 
@@ -130,6 +130,8 @@ class Fuzzers:
             return [self.library("fuzz_signatures", "signatures", ["-max_len=512"])]
         if family == "capsules":
             return [self.library("fuzz_capsule", "capsules", ["-max_len=4096"])]
+        if family == "debugger":  # what it prints is for nobody
+            return [self.library("fuzz_debugger", "debugger", ["-max_len=4096", f"-dict={HERE}/json.dict", "-close_fd_mask=3"], [HERE / "seeds/debugger"])]
         raise ValueError(family)
 
 

@@ -125,6 +125,13 @@ class Campaign(Folder):
                 self.assertTrue(any("17" in word for word in words) and any("60" in word for word in words), words)
 
 
+    def test_all_fuzzers_of_this_folder_have_families(self):
+        fuzzers = campaign.Fuzzers(self.folder)
+        programs = {Path(make(1, 1)[0]).name for family in campaign.GOALS for make in fuzzers.commands(family)}
+        for source in campaign.HERE.glob("Fuzz*.cpp"):
+            self.assertIn(f"fuzz_{source.stem[4:].lower()}", programs)
+
+
 class Mutants(Folder):
     def batch(self, text):
         return mutants.batch(str(self.script("rubia", text)), 0, 5, mutants.seeds()[:3], self.folder / "failures")
