@@ -83,12 +83,19 @@ bool DapSession::handle(const json::Object &request) {
 DapSession::Body DapSession::answer(StringRef command, const json::Object &,
                                     const json::Object &arguments) {
   if (command == "initialize")
-    return json::Object{
-        {"supportsConfigurationDoneRequest", true}, {"supportsFunctionBreakpoints", true},
-        {"supportsInstructionBreakpoints", true},   {"supportsConditionalBreakpoints", true},
-        {"supportsDisassembleRequest", true},       {"supportsReadMemoryRequest", true},
-        {"supportsSteppingGranularity", true},      {"supportsEvaluateForHovers", true},
-        {"supportsTerminateRequest", true},         {"supportsExceptionInfoRequest", true}};
+    return json::Object{{"supportsConfigurationDoneRequest", true},
+                        {"supportsFunctionBreakpoints", true},
+                        {"supportsInstructionBreakpoints", true},
+                        {"supportsConditionalBreakpoints", true},
+                        {"supportsDisassembleRequest", true},
+                        {"supportsReadMemoryRequest", true},
+                        {"supportsSteppingGranularity", true},
+                        {"supportsEvaluateForHovers", true},
+                        {"supportsTerminateRequest", true},
+                        {"supportsExceptionInfoRequest", true},
+                        {"supportsSetVariable", true},
+                        {"supportsSetExpression", true},
+                        {"supportsWriteMemoryRequest", true}};
   if (command == "configurationDone" || command == "disconnect" || command == "terminate")
     return nullptr;
   if (command == "setBreakpoints" || command == "setFunctionBreakpoints" ||
@@ -110,6 +117,12 @@ DapSession::Body DapSession::answer(StringRef command, const json::Object &,
     return disassemble(arguments);
   if (command == "readMemory")
     return readMemory(arguments);
+  if (command == "writeMemory")
+    return writeMemory(arguments);
+  if (command == "setVariable")
+    return setVariable(arguments);
+  if (command == "setExpression")
+    return setExpression(arguments);
   if (command == "source")
     return source(arguments);
   if (command == "exceptionInfo")
@@ -509,6 +522,44 @@ DapSession::Body DapSession::readMemory(const json::Object &arguments) {
   return json::Object{{"address", hexadecimal(address)},
                       {"data", encodeBase64(bytes)},
                       {"unreadableBytes", count - int64_t(bytes.size())}};
+}
+
+DapSession::Body DapSession::writeMemory(const json::Object &arguments) {
+  std::vector<char> bytes;
+  if (Error error = decodeBase64(arguments.getString("data").value_or(""), bytes))
+    return std::move(error);
+  Expected<json::Value> written =
+      debuggee.ask(json::Object{{"request", "write"},
+                                {"space", "generic"},
+                                {"address", int64_t(addressIn(arguments))},
+                                {"bytes", toHex(StringRef(bytes.data(), bytes.size()), true)}});
+  if (!written)
+    return written.takeError();
+  return json::Object{{"bytesWritten", int64_t(bytes.size())}};
+}
+
+// ---------- Changes
+
+DapSession::Body DapSession::setVariable(const json::Object &arguments) {
+  const int64_t reference = arguments.getInteger("variablesReference").value_or(0) - 1;
+  if (Error error = focus(reference / kScopes))
+    return std::move(error);
+  Expected<json::Object> changed =
+      inspector.set(textIn(arguments, "name"), textIn(arguments, "value"));
+  if (!changed)
+    return changed.takeError();
+  return json::Object{{"value", valueText(*changed)}, {"type", textIn(*changed, "type", "b32")}};
+}
+
+DapSession::Body DapSession::setExpression(const json::Object &arguments) {
+  if (const int64_t frame = arguments.getInteger("frameId").value_or(0))
+    if (Error error = focus(frame / kFramesOfThread))
+      return std::move(error);
+  Expected<json::Object> changed =
+      inspector.set(textIn(arguments, "expression"), textIn(arguments, "value"));
+  if (!changed)
+    return changed.takeError();
+  return json::Object{{"value", valueText(*changed)}};
 }
 
 } // namespace rubia::tools

@@ -50,6 +50,9 @@ private:
   Body evaluate(const llvm::json::Object &arguments);
   Body disassemble(const llvm::json::Object &arguments);
   Body readMemory(const llvm::json::Object &arguments);
+  Body writeMemory(const llvm::json::Object &arguments);
+  Body setVariable(const llvm::json::Object &arguments);
+  Body setExpression(const llvm::json::Object &arguments);
   Body source(const llvm::json::Object &arguments);
   Body resume(llvm::StringRef command, const llvm::json::Object &arguments);
 

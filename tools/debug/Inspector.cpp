@@ -24,6 +24,8 @@ static constexpr DebugCommandHelp kHelp[] = {
     {"registers", "the registers of the processor"},
     {"memory SPACE ADDRESS [COUNT] [TYPE]",
      "memory that is global, shared, local or generic; ADDRESS: a number or a name"},
+    {"set NAME VALUE", "give a PTX register or a register of the processor a value"},
+    {"set memory SPACE ADDRESS VALUE [TYPE]", "write memory"},
 };
 
 ArrayRef<DebugCommandHelp> Inspector::help() { return kHelp; }
@@ -64,6 +66,8 @@ std::optional<Text> Inspector::run(StringRef line) {
     return registers();
   if (command == "memory")
     return memory(rest);
+  if (command == "set")
+    return set(rest);
   return std::nullopt;
 }
 
@@ -271,6 +275,10 @@ Expected<uint64_t> Inspector::address(StringRef word) {
   return number;
 }
 
+static Error noType(StringRef type) {
+  return createStringError("'" + type + "' is none of b8 to b64, u8 to u64, s8 to s64, f16 to f64");
+}
+
 Text Inspector::memory(StringRef rest) {
   SmallVector<StringRef, 4> words;
   rest.split(words, ' ', -1, false);
@@ -285,8 +293,7 @@ Text Inspector::memory(StringRef rest) {
     return createStringError("'" + words[2] + "' is not a number");
   const unsigned size = sizeOfType(type);
   if (size == 0)
-    return createStringError("'" + type +
-                             "' is none of b8 to b64, u8 to u64, s8 to s64, f16 to f64");
+    return noType(type);
   Expected<json::Value> found = debuggee.ask(json::Object{{"request", "memory"},
                                                           {"space", words[0]},
                                                           {"address", int64_t(*from)},
@@ -300,6 +307,64 @@ Text Inspector::memory(StringRef rest) {
   if (bytes.size() < size_t(count) * size)
     text += "(the memory ends here)\n";
   return text;
+}
+
+// ---------- Changes
+
+Expected<json::Object> Inspector::set(StringRef name, StringRef value) {
+  Expected<json::Object> found = find(name);
+  if (!found)
+    return found.takeError();
+  Expected<APInt> number = parseNumber(value, found->getString("type").value_or(""),
+                                       unsigned(found->getInteger("bits").value_or(32)));
+  if (!number)
+    return number.takeError();
+  const APInt bits = number->zext(128);
+  Expected<json::Value> answer =
+      debuggee.ask(json::Object{{"request", "set"},
+                                {"name", name},
+                                {"value", hexadecimal(bits.extractBitsAsZExtValue(64, 0))},
+                                {"high", hexadecimal(bits.extractBitsAsZExtValue(64, 64))}});
+  if (!answer)
+    return answer.takeError();
+  return find(name);
+}
+
+Text Inspector::set(StringRef rest) {
+  SmallVector<StringRef, 5> words;
+  rest.split(words, ' ', -1, false);
+  if (!words.empty() && words[0] == "memory")
+    return setMemory(ArrayRef(words).drop_front());
+  if (words.size() != 2)
+    return createStringError("usage: set NAME VALUE, or set memory SPACE ADDRESS VALUE [TYPE]");
+  Expected<json::Object> changed = set(words[0], words[1]);
+  if (!changed)
+    return changed.takeError();
+  return described(*changed);
+}
+
+Text Inspector::setMemory(ArrayRef<StringRef> words) {
+  if (words.size() < 3 || words.size() > 4)
+    return createStringError("usage: set memory SPACE ADDRESS VALUE [TYPE]");
+  const StringRef type = words.size() > 3 ? words[3] : "b32";
+  Expected<uint64_t> to = address(words[1]);
+  if (!to)
+    return to.takeError();
+  if (sizeOfType(type) == 0)
+    return noType(type);
+  Expected<APInt> number = parseNumber(words[2], type, 0);
+  if (!number)
+    return number.takeError();
+  std::vector<uint8_t> bytes(sizeOfType(type));
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = uint8_t(number->extractBitsAsZExtValue(8, unsigned(8 * i)));
+  Expected<json::Value> answer = debuggee.ask(json::Object{{"request", "write"},
+                                                           {"space", words[0]},
+                                                           {"address", int64_t(*to)},
+                                                           {"bytes", toHex(bytes, true)}});
+  if (!answer)
+    return answer.takeError();
+  return memoryText(bytes, *to, type);
 }
 
 } // namespace rubia::tools

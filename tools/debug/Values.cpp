@@ -52,20 +52,57 @@ unsigned sizeOfType(StringRef type) {
   return exists ? bits / 8 : 0;
 }
 
+static const fltSemantics &formatOf(unsigned bits) {
+  return bits == 16   ? APFloat::IEEEhalf()
+         : bits == 32 ? APFloat::IEEEsingle()
+                      : APFloat::IEEEdouble();
+}
+
 /// A number of the type with these bits.
 static std::string elementText(StringRef type, uint64_t bits) {
   const unsigned size = 8 * sizeOfType(type);
   if (type.starts_with("f")) {
-    const fltSemantics &format = size == 16   ? APFloat::IEEEhalf()
-                                 : size == 32 ? APFloat::IEEEsingle()
-                                              : APFloat::IEEEdouble();
     SmallString<32> text;
-    APFloat(format, APInt(size, bits, false, true)).toString(text);
+    APFloat(formatOf(size), APInt(size, bits, false, true)).toString(text);
     return text.str().str();
   }
   if (type.starts_with("s"))
     return std::to_string(SignExtend64(bits, size));
   return type.starts_with("u") ? std::to_string(bits) : hexadecimal(bits);
+}
+
+Expected<APInt> parseNumber(StringRef text, StringRef type, unsigned bits) {
+  const auto wrong = [&] {
+    const std::string what =
+        type.empty() ? "a number of " + std::to_string(bits) + " bits" : type.str();
+    return createStringError("'" + text + "' is not " + what);
+  };
+  if (type == "pred")
+    text = text == "true" ? "1" : text == "false" ? "0" : text;
+  bits = type == "pred" ? 1 : sizeOfType(type) ? 8 * sizeOfType(type) : bits;
+  const bool isBits = text.starts_with_insensitive("0x");
+  if (type.starts_with("f") && sizeOfType(type) && !isBits) {
+    APFloat number(formatOf(bits));
+    Expected<APFloat::opStatus> status =
+        number.convertFromString(text, APFloat::rmNearestTiesToEven);
+    if (!status) {
+      consumeError(status.takeError());
+      return wrong();
+    }
+    return number.bitcastToAPInt();
+  }
+  StringRef digits = text;
+  const bool isNegative = digits.consume_front("-");
+  APInt number;
+  if (digits.getAsInteger(0, number) || number.getActiveBits() > bits)
+    return wrong();
+  number = number.zextOrTrunc(bits + 1); // with a sign
+  const APInt least = APInt::getOneBitSet(bits + 1, bits - 1);
+  if (isNegative && (type.starts_with("u") || number.ugt(least)))
+    return wrong();
+  if (type.starts_with("s") && !isNegative && !isBits && number.uge(least))
+    return wrong();
+  return (isNegative ? -number : number).trunc(bits);
 }
 
 std::string valueText(const json::Object &value) {

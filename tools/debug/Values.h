@@ -2,6 +2,7 @@
 // Values, places and memory of a launch that stands still, as people read them.
 #pragma once
 
+#include "llvm/ADT/APInt.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -22,6 +23,10 @@ std::optional<llvm::json::Array> parseTriple(llvm::StringRef word);
 
 /// What a register or a named value holds: by its type, and the bits where these say more.
 std::string valueText(const llvm::json::Object &value);
+/// What `text` means for a type such as f32, as that many bits; with a type of none of these sizes,
+/// for `bits` bits. An error: it is no number of the type.
+llvm::Expected<llvm::APInt> parseNumber(llvm::StringRef text, llvm::StringRef type, unsigned bits);
+
 /// "kernel.cu:12" or "pc 0x1f0".
 std::string sourceText(const llvm::json::Object &place);
 /// "workgroup (0,0,0) thread (5,0,0), wave 0 lane 5".

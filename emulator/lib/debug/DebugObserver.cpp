@@ -14,7 +14,7 @@ constexpr unsigned kMessageInterval = 4096; // operations
 DebugObserver::DebugObserver(DebugSession &session, const Launch &launch, const Memory &memory)
     : session(session), launch(launch), code(launch.kernel->program->stepped()),
       places(code, launch.kernel->program->lines.get()), calls(code),
-      inspection(launch, memory, code, places, calls) {
+      inspection(launch, memory, code, places, calls), changes(launch, memory) {
   std::lock_guard lock(session.mutex);
   number = ++session.launches;
   isPausing = take();
@@ -340,6 +340,23 @@ Expected<json::Value> DebugObserver::ask(const json::Object &request) {
     if (!bytes)
       return bytes.takeError();
     return json::Value(std::move(*bytes));
+  }
+  if (name == "set") {
+    auto bits = [&](StringRef key) {
+      uint64_t value = 0;
+      request.getString(key).value_or("0").getAsInteger(0, value);
+      return value;
+    };
+    if (Error error =
+            changes.set(focus, request.getString("name").value_or(""), bits("value"), bits("high")))
+      return std::move(error);
+    return json::Value(nullptr);
+  }
+  if (name == "write") {
+    if (Error error = changes.write(focus, request.getString("space").value_or(""),
+                                    number("address"), request.getString("bytes").value_or("")))
+      return std::move(error);
+    return json::Value(nullptr);
   }
   if (name == "instructions")
     return json::Value(inspection.instructions(number("pc"), number("before"), number("count")));

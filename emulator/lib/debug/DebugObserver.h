@@ -6,6 +6,7 @@
 // breakpoints.
 #pragma once
 
+#include "emulator/lib/debug/Changes.h"
 #include "emulator/lib/debug/DebugSession.h"
 #include "emulator/lib/debug/Inspection.h"
 #include "emulator/lib/observe/Observer.h"
@@ -52,6 +53,7 @@ private:
   CodePlaces places;
   CallStacks calls;
   Inspection inspection;
+  Changes changes;
   std::vector<RunningGroup *> groups;
   uint64_t number; // of the launch
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/debug/Inspection.h"
+#include "emulator/lib/debug/MemoryRange.h"
 #include "emulator/lib/debug/NamedValues.h"
 #include "emulator/lib/decode/Disassembly.h"
 #include "emulator/lib/run/FaultReport.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Demangle/Demangle.h"
-#include <cstring>
 
 using namespace llvm;
 
@@ -201,39 +201,12 @@ json::Array Inspection::values(const Focus &focus) const {
 
 Expected<std::string> Inspection::bytes(const Focus &focus, StringRef space, uint64_t address,
                                         uint64_t count) const {
-  const Wave &wave = *focus.wave;
-  constexpr uint64_t kMost = 1 << 20;
-  count = std::min(count, kMost);
-  if (space == "generic") {
-    const uint32_t aperture = uint32_t(address >> 32);
-    space = aperture == kSharedAperture    ? "shared"
-            : aperture == kPrivateAperture ? "local"
-                                           : "global";
-    if (space != "global")
-      address = uint32_t(address);
-  }
-  std::vector<uint8_t> found;
-  if (space == "global") {
-    const std::optional<Allocation> at = memory.lookup(address);
-    if (!at)
-      return createStringError("nothing is allocated at " + hex(address));
-    found.resize(std::min(count, at->end() - address));
-    std::memcpy(found.data(), reinterpret_cast<const void *>(address), found.size());
-  } else if (space == "shared") {
-    if (address >= wave.ldsSize)
-      return createStringError("the workgroup has " + std::to_string(wave.ldsSize) +
-                               " bytes of shared memory");
-    found.assign(wave.lds + address, wave.lds + std::min<uint64_t>(address + count, wave.ldsSize));
-  } else if (space == "local") {
-    if (address >= wave.scratchPerLane)
-      return createStringError("a thread has " + std::to_string(wave.scratchPerLane) +
-                               " bytes of local memory");
-    const uint64_t end = std::min<uint64_t>(address + count, wave.scratchPerLane);
-    for (; address < end; ++address) // dwords of the lanes alternate
-      found.push_back(wave.scratch[(address / 4 * wave.lanes() + focus.lane) * 4 + address % 4]);
-  } else {
-    return createStringError("'" + space + "' is none of global, shared, local, generic");
-  }
+  Expected<MemoryRange> range = MemoryRange::find(memory, focus, space, address, count);
+  if (!range)
+    return range.takeError();
+  std::vector<uint8_t> found(range->count());
+  for (uint64_t i = 0; i < range->count(); ++i)
+    found[i] = range->at(i);
   return toHex(found, true);
 }
 

@@ -46,6 +46,7 @@ public:
 
   uint64_t low = 0, high = 0;
   std::string where;
+  std::vector<ValuePart> parts; // empty: some of the value was computed
 
 private:
   bool step(const DWARFExpression::Operation &operation);
@@ -61,6 +62,7 @@ private:
   std::vector<uint64_t> stack;
   std::optional<uint64_t> inRegister; // by DWARF's number
   unsigned done = 0;                  // bytes of the value
+  bool isComputed = false;            // at least some bytes
 };
 
 /// The dword `offset` registers behind a register.
@@ -120,10 +122,17 @@ bool Evaluation::take(unsigned bytes) {
       high |= word << (8 * (done - 8));
     done += left;
   }
-  if (inRegister)
+  if (inRegister) {
     name(*inRegister);
-  if (inScratch)
+    const Register at = *registerOf(*inRegister);
+    parts.push_back(
+        {at.isVector ? ValuePart::Kind::Vector : ValuePart::Kind::Scalar, at.number, bytes});
+  } else if (inScratch) {
     where = "memory";
+    parts.push_back({ValuePart::Kind::Scratch, unsigned(*inScratch), bytes});
+  } else {
+    isComputed = true;
+  }
   inRegister.reset();
   inScratch.reset();
   stack.clear();
@@ -224,15 +233,20 @@ bool Evaluation::run(const DWARFExpression &expression) {
     if (operation.isError() || !step(operation))
       return false;
   const unsigned bytes = (bits + 7) / 8;
-  return (done == 0 && take(bytes)) || done >= bytes;
+  if (done < bytes && (done != 0 || !take(bytes)))
+    return false;
+  if (isComputed)
+    parts.clear();
+  return true;
 }
 
 /// Whether what was found is the value, which is then this thread's alone.
 ///
 /// - A predicate in a scalar register is a mask of lanes, or one bit for all of them. Which of the
 ///   two, the debug information does not say: where they differ, nothing is known.
-/// - Half a vector register has the number of the whole one.
-bool settle(NamedValue &value, const Wave &wave, unsigned lane) {
+/// - Half a vector register has the number of the whole one. Rubia's code has 16-bit values in low
+///   halves alone (codegen/lib/Translate.cpp); that of other compilers may have them in both.
+bool settle(NamedValue &value, const Wave &wave, unsigned lane, bool isOfRubia) {
   const bool isScalar = StringRef(value.where).starts_with("s") || value.where == "vcc";
   if (value.type == "pred") {
     const bool isMask =
@@ -241,7 +255,15 @@ bool settle(NamedValue &value, const Wave &wave, unsigned lane) {
       return false;
     value.low = isScalar ? value.low >> lane & 1 : value.low & 1;
   }
-  return value.bits != 16 || isScalar || value.where.empty() || value.where == "memory";
+  const bool isInVector =
+      !value.parts.empty() && value.parts.front().kind == ValuePart::Kind::Vector;
+  return value.bits != 16 || !isInVector || isOfRubia;
+}
+
+/// As lowering/lib/frame/DebugInfo.cpp writes it.
+bool isOfRubia(DWARFUnit &unit) {
+  const DWARFDie die = unit.getUnitDIE();
+  return StringRef(dwarf::toString(die.find(dwarf::DW_AT_producer), "")) == "Rubia";
 }
 
 /// Where the memory of a function's variables begins in scratch: at the start for kernels, else
@@ -309,7 +331,7 @@ std::optional<NamedValue> valueOf(const DWARFDie &die, StringRef name, const Wav
   for (const DWARFLocationExpression &place : *places) {
     if (place.Range && (pc < place.Range->LowPC || pc >= place.Range->HighPC))
       continue;
-    const DWARFUnit &unit = *die.getDwarfUnit();
+    DWARFUnit &unit = *die.getDwarfUnit();
     const DataExtractor data(toStringRef(place.Expr), true, unit.getAddressByteSize());
     const bool isPredicate = value.type == "pred"; // in one register, or in pieces
     Evaluation evaluation(wave, lane, isPredicate ? 32 : value.bits, frameOf(die, wave));
@@ -319,7 +341,8 @@ std::optional<NamedValue> valueOf(const DWARFDie &die, StringRef name, const Wav
     value.low = evaluation.low;
     value.high = evaluation.high;
     value.where = std::move(evaluation.where);
-    if (settle(value, wave, lane))
+    value.parts = std::move(evaluation.parts);
+    if (settle(value, wave, lane, isOfRubia(unit)))
       return value;
   }
   return std::nullopt;

@@ -159,6 +159,31 @@ class Protocol(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "not supported"):
             editor.ask("restartFrame", frameId=frame["id"])
 
+    def test_changes(self):
+        editor = self.begin([{"line": line_of("st.shared"), "condition": "thread 37"}, {"line": line_of("bar.sync"), "condition": "thread 37"}])
+        thread = self.stop(editor, "breakpoint")["threadId"]
+        frame = self.frame(editor, thread)
+        scopes = {one["name"]: one["variablesReference"] for one in editor.ask("scopes", frameId=frame["id"])["scopes"]}
+        answer = editor.ask("setVariable", variablesReference=scopes["PTX registers"], name="%r3", value="1000")
+        self.assertEqual((answer["value"], answer["type"]), ("0x3e8 = 1000", "b32"))
+        with self.assertRaisesRegex(ValueError, "'many' is not b32"):
+            editor.ask("setVariable", variablesReference=scopes["PTX registers"], name="%r3", value="many")
+        with self.assertRaisesRegex(ValueError, "cannot be set"):
+            editor.ask("setVariable", variablesReference=scopes["Registers"], name="pc", value="0")
+        editor.ask("continue", threadId=thread)
+        self.stop(editor, "breakpoint")
+        self.assertIn("0x94: 1000", editor.ask("evaluate", expression="memory shared 148 1 u32", context="repl")["result"])
+        tile = hex(0x10000 << 32)  # where generic addresses have shared memory
+        written = editor.ask("writeMemory", memoryReference=tile, offset=148, data=base64.b64encode(struct.pack("<2I", 5, 6)).decode())
+        self.assertEqual(written["bytesWritten"], 8)
+        read = editor.ask("readMemory", memoryReference=tile, offset=144, count=16)
+        self.assertEqual(struct.unpack("<4I", base64.b64decode(read["data"])), (136, 5, 6, 139))
+        with self.assertRaisesRegex(ValueError, "nothing is allocated"):
+            editor.ask("writeMemory", memoryReference="0x10", data="AAAA")
+        frame = self.frame(editor, thread)
+        self.assertEqual(editor.ask("setExpression", expression="scc", value="1", frameId=frame["id"])["value"], "0x1")
+        self.assertTrue(all(self.capabilities[f"supports{name}"] for name in ("SetVariable", "SetExpression", "WriteMemoryRequest")))
+
     def test_entry_and_instruction_breakpoints(self):
         editor = self.begin(stopOnEntry=True)
         thread = self.stop(editor, "entry")["threadId"]

@@ -164,7 +164,69 @@ class Looking(Session):
         self.assertIn("there is no command 'frobnicate'", done.stderr)
 
 
+class Changes(Session):
+    def stored(self, change, values, arch="gfx1100", options=()):
+        """Of what threads 36 to 38 store, if thread 37 is changed before."""
+        self.shows([f"break {line_of('st.shared')} thread 37", f"break {line_of('bar.sync')} thread 37", "run", change, "continue",
+                    "memory shared 144 3 u32", "continue"], "breakpoint 2", f"0x90: {values}", "the program has ended with status 0",
+                   arch=arch, options=options)
+
+    def test_of_ptx_registers_are_those_of_the_thread(self):
+        for arch, options in (("gfx1100", ()), ("gfx1100", CALLS), ("gfx942", ("--warp-form", "packed"))):
+            self.stored("set %r3 1000", "136 1000 138", arch, options)
+        self.stored("set %r3 -2", "136 4294967294 138")
+        self.stored("print %r3", "136 137 138")
+
+    def test_of_predicates(self):
+        branch, behind = line_of("@!%p1"), line_of("st.global.u32 [%rd3], %r7")
+        for arch in ("gfx1100", "gfx90a"):
+            for thread, value, ends in ((2, "false", "the program has ended with status 0"), (40, "true", f"<image>:{behind}...")):
+                self.shows([f"break {branch} thread {thread}", f"break {behind} thread {thread}", "run", f"set %p1 {value}", "continue"],
+                           f"%p1 = {value} in memory", ends, arch=arch, options=CALLS)
+
+    def test_of_the_processors_registers(self):
+        line = line_of("bar.sync")
+        done = self.shows([f"break {line} thread 3", "run", "set v0 0x1234", "lanes v0", "set exec 0xf", "set scc 1", "set m0 5", "set s2 77", "set vcc 9"],
+                          "v0 = 0x1234", "lane 3 thread (3,0,0): 0x1234", "exec = 0xf", "scc = 0x1", "m0 = 0x5", "s2 = 0x4d", "vcc = 0x9")
+        self.assertEqual(len(re.findall(r": 0x1234$", done.stdout, re.M)), 1)
+        self.assertEqual(done.stderr, "")
+
+    def test_of_memory(self):
+        self.shows([f"break {line_of('bar.sync')} thread 5", "run", "set memory shared 0x14 77 u32", "memory shared 16 3 u32",
+                    "set memory shared 20 -1.5 f32", "memory shared 20"], "0x14: 77", "0x10: 104 77 106", "0x14: -1.5", "0x14: 0xbfc00000")
+        line = line_of("st.shared")
+        self.shows([f"break {line} thread 5", "run", "set memory global %rd3 -7 s16", "memory global %rd3 2 u16"], "0x...: -7", "0x...: 65529 0",
+                   options=CALLS)
+
+    def test_that_are_none(self):
+        known = debug([f"break {line_of('bar.sync')} thread 3", "run", "print %rd1"], options=CALLS)
+        data = int(re.search(r"%rd1 = (0x\w+)", known.stdout).group(1), 16)
+        for command, problem in (("set %r3 many", "'many' is not b32"), ("set %r3 4294967296", "'4294967296' is not b32"),
+                                 ("set %r3 -2147483649", "is not b32"), ("set %p1 2", "'2' is not pred"), ("set %nothing 1", "is not known here"),
+                                 ("set pc 4", "'pc' cannot be set"), ("set v0 0x100000000", "is not a number of 32 bits"), ("set scc 2", "is not"),
+                                 ("set exec 0x10000", "lane 16 has no thread"), ("set %r3", "usage: set"), ("set memory shared 0", "usage: set"),
+                                 ("set memory shared 0 1 f8", "'f8' is none of"), ("set memory shared 0 -1 u32", "'-1' is not u32"),
+                                 ("set memory shared 0x100000 1", "bytes of shared memory"), ("set memory global 16 1", "nothing is allocated"),
+                                 (f"set memory global {data + 252} 1 u64", "the memory ends 4 bytes behind")):
+            done = debug([f"break {line_of('bar.sync')} thread 3", "run", command, "memory shared 0 16 u32", "print exec"], options=CALLS,
+                         kernels=(("work", 16, 1, 64, 64),))
+            self.assertIn(problem, done.stderr, command)
+            self.assertIn("0x0: 100 101 102 103 104 105 106 107\n0x20: 108 109 110 111 112 113 114 115\nexec = 0xffff\n", done.stdout, command)
+
+
 class Targets(Session):
+    def test_halves_of_registers(self):
+        halves = [("halves", 64, 1, 128, 64)]
+        behind, end = line_of("st.global.u16 [%rd3+256]"), line_of("ret;", "halves(")
+        for arch in ("gfx1100", "gfx1201", "gfx90a", "gfx942"):
+            done = self.shows([f"break {line_of('st.global.u16 [%rd3],')} thread 5", "run", "print %rd3"], "%rd3 = 0x...", kernels=halves, arch=arch,
+                              options=CALLS)
+            place = int(re.search(r"%rd3 = (0x\w+)", done.stdout).group(1), 16)  # the same in the next run
+            self.shows([f"break {line_of('st.global.u16 [%rd3],')} thread 5", f"break {behind} thread 5", f"break {end} thread 5", "run", "print %h3",
+                        "set %h3 -9", "continue", "print %h2", f"memory global {place} 2 s16", "continue", f"memory global {place + 256} 1 u16"],
+                       "%h3 = 0xc = 12 in v...", "%h3 = 0xfff7 = 65527 in v...", "%h2 = 0x10a = 266 in v...", "0x...: -9 0", "0x...: 266",
+                       arch=arch, kernels=halves)
+
     def test_of_waves_with_64_lanes(self):
         line = line_of("st.shared")
         for form, wave in (("packed", "wave 0 lane 37"), ("half-filled", "wave 1 lane 5")):
