@@ -3,6 +3,7 @@
 // instruction set of this machine: all ways in which sources are found, both wave sizes, all lanes
 // and some.
 #include "emulator/lib/decode/Instructions.h"
+#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/vector/VectorPath.h"
 #include "tests/emulator/VectorAluWave.h"
 #include "gtest/gtest.h"

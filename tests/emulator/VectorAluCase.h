@@ -52,6 +52,8 @@ struct Outcome {
 Outcome execute(const Semantics &row, llvm::ArrayRef<uint64_t> sources, const Setting &setting);
 /// The row of the best build; the test aborts if there is none.
 const Semantics &row(llvm::StringRef op);
+/// Of a row that looks across lanes.
+WaveFunction functionOf(llvm::StringRef op);
 uint64_t run(llvm::StringRef op, llvm::ArrayRef<uint64_t> sources, const Setting &setting = {});
 
 void check(llvm::ArrayRef<Case> cases);

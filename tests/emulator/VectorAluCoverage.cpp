@@ -3,6 +3,7 @@
 // once, both builds of the tables give the same bits.
 #include "tests/emulator/VectorAluCase.h"
 
+#include "emulator/lib/machine/Semantics.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <gtest/gtest.h>
 #include <random>
@@ -73,6 +74,8 @@ const Semantics &row(llvm::StringRef op) {
     std::abort();
   return *found;
 }
+
+WaveFunction functionOf(llvm::StringRef op) { return row(op).operation.function; }
 
 uint64_t run(llvm::StringRef op, llvm::ArrayRef<uint64_t> sources, const Setting &setting) {
   return execute(row(op), sources, setting).result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic, logic, shifts, bytes: edge values from the RDNA3 ISA's definitions.
+#include "emulator/lib/machine/Semantics.h"
 #include "tests/emulator/VectorAluCase.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves, and the instructions that look across lanes, on waves of 32 and 64 lanes.
+#include "emulator/lib/machine/Semantics.h"
 #include "tests/emulator/VectorAluWave.h"
 
 #include <gtest/gtest.h>

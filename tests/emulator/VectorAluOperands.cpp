@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows against LLVM's instruction descriptions: as many sources as the instruction has, each as
 // wide, for every opcode of the generations whose name has a row.
+#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/machine/Target.h"
 #include "tests/emulator/VectorAluCase.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transcendental unit: special cases, flushed denormals, and correct rounding against x87's
 // long double, which has 11 and more bits to spare over f32.
+#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/vector/Transcendental.h"
 #include "tests/emulator/VectorAluAssembly.h"
 #include "tests/emulator/VectorAluCase.h"

@@ -67,7 +67,7 @@ public:
     return *this;
   }
   TestWave &run(llvm::StringRef name) {
-    op.function = row(name).operation.function;
+    op.function = functionOf(name);
     op.detail = &detail;
     callWaveFunction(wave, op);
     return *this;

@@ -4,6 +4,7 @@
 // beyond, all lanes and some.
 #include "emulator/lib/vector/VectorMemory.h"
 #include "emulator/lib/decode/Instructions.h"
+#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "tests/emulator/MemoryWave.h"
 #include "llvm/ADT/StringRef.h"

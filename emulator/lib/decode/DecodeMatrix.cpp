@@ -7,6 +7,7 @@
 #include "emulator/lib/decode/Decoder.h"
 #include "emulator/lib/decode/Instructions.h"
 #include "emulator/lib/machine/MatrixUnit.h"
+#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/machine/WaveFunctions.h"
 
 using namespace llvm;

@@ -4,6 +4,7 @@
 #include "emulator/lib/decode/Decoder.h"
 #include "emulator/lib/decode/Instructions.h"
 #include "emulator/lib/machine/Half.h"
+#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "emulator/lib/vector/VectorPath.h"
 

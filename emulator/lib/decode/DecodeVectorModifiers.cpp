@@ -3,6 +3,7 @@
 // VectorPath's handlers want them.
 #include "emulator/lib/decode/Decoder.h"
 #include "emulator/lib/decode/Instructions.h"
+#include "emulator/lib/machine/Semantics.h"
 
 using namespace llvm;
 

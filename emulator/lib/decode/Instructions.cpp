@@ -2,6 +2,7 @@
 // The index over all instruction tables, one for each instruction set of the host.
 #include "emulator/lib/decode/Instructions.h"
 #include "emulator/Emulator.h"
+#include "emulator/lib/machine/Semantics.h"
 #include "settings/Settings.h"
 #include "llvm/ADT/StringMap.h"
 #include <algorithm>

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "emulator/lib/machine/Addressing.h"
-#include "emulator/lib/machine/Semantics.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
 namespace rubia::emulator {
+
+struct Semantics;
 
 /// The row of a vector instruction, compiled for the best instruction set of this machine; null if
 /// there is none.

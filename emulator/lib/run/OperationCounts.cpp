@@ -4,6 +4,7 @@
 #include "emulator/lib/decode/Disassembly.h"
 #include "emulator/lib/decode/InstructionClass.h"
 #include "emulator/lib/decode/Instructions.h"
+#include "emulator/lib/machine/Semantics.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
