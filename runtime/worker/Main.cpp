@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia-worker supervise|compile: started by libcuda and by itself, with a socket as descriptor 3;
 // rubia-worker sandbox: by rubia doctor. Not for users.
+#include "runtime/base/HeapPages.h"
 #include "runtime/compiler/WorkerLimits.h"
 #include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Sandbox.h"
@@ -9,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -39,15 +39,6 @@ static void liftFileLimit() {
   signal(SIGXFSZ, SIG_IGN);
 }
 
-// LLVM allocates megabytes for each function: kept, they are not mapped and cleared again for the
-// next.
-static void keepMemory() {
-#ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 128 << 20);
-#endif
-}
-
 // What the kernel refuses a compile process of its sandbox, on stdout; nothing: it refuses nothing.
 static int tellSandbox() {
   const std::string refused = enterSandbox();
@@ -60,7 +51,7 @@ int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "compile")) {
     limitMemory();
     liftFileLimit();
-    keepMemory();
+    keepHeapInHugePages();
     return runCompileProcess(kSocket);
   }
   if (argc == 2 && !strcmp(argv[1], "sandbox"))
