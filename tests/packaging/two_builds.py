@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two builds of one commit, in folders of other names and lengths and at other times, make packages of the same bytes.
+
+Nothing is taken from ccache, which would give the second build what the first one made. An hour of two cores.
+
+Usage: two_builds.py SOURCE CMAKE CPACK
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from packages import pack
+from tree import run
+
+
+def build(source, folder, cmake, cpack):
+    """Packages of a clone."""
+    clone, out = folder / "source", folder / "out"
+    run("git", "clone", "--quiet", "--no-hardlinks", source, clone)
+    environment = {**os.environ, "CCACHE_DISABLE": "1"}
+    for words in (("--preset", "release", "-DRUBIA_BUILD_TESTS=OFF", "-DRUBIA_BUILD_BENCHMARKS=OFF"), ("--build", "--preset", "release")):
+        subprocess.run([cmake, *words], cwd=clone, env=environment, check=True)
+    return pack(clone / "build/release", cpack, out)
+
+
+def main():
+    source, cmake, cpack = sys.argv[1:4]
+    if subprocess.run(["git", "-C", source, "rev-parse", "--verify", "--quiet", "HEAD"], capture_output=True).returncode:
+        print("not a clone: not tested")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        made = []
+        for name in ("first", "another/place/with-a-longer-name"):
+            (pathlib.Path(folder) / name).mkdir(parents=True)
+            made.append(build(source, pathlib.Path(folder) / name, cmake, cpack))
+            time.sleep(1.1)  # another second, that no time of today is in them
+        different = [a.name for a, b in zip(*made) if a.read_bytes() != b.read_bytes()]
+        if different:
+            sys.exit(f"differ: {', '.join(different)}")
+        print("the same bytes:", *(file.name for file in made[0]))
+
+
+if __name__ == "__main__":
+    main()
