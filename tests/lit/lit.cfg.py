@@ -19,14 +19,8 @@ if config.nvcc and os.path.exists(config.nvcc):
     config.substitutions.append(("%nvcc", config.nvcc))
 config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
 config.substitutions.append(("%examples", os.path.join(config.test_source_root, "..", "..", "examples")))
-# Where hip.h is included, clang takes precompiled headers, of which there are some for some processors and no macros.
-hip_headers = ["-include", os.path.join(config.test_exec_root, "hip.h")]
-older_headers = ["-include", os.path.join(config.test_source_root, "hip", "Inputs", "older_headers.h")]
-for name, archs, headers in (("%hipcc-gfx1030", ["gfx1030"], hip_headers), ("%hipcc-plain", [], older_headers),
-                             ("%hipcc", ["gfx1030", "gfx90a"], hip_headers)):
-    config.substitutions.append((name + r"\b", " ".join(
-        [config.clang, config.hip_flags] + ["--offload-arch=" + arch for arch in archs] + headers + ["-lamdhip64 -lstdc++ -lm"])))
-config.substitutions.append(("%bitcode", next((flag.split("=")[1] for flag in config.hip_flags.split() if flag.startswith("--rocm-device-lib-path=")), "")))
+# HIP programs that the build has made.
+config.substitutions.append(("%programs", os.path.join(config.test_exec_root, "programs")))
 config.substitutions.append(("%hiplib", "LD_LIBRARY_PATH=" + os.path.join(config.rubia_build, "lib", "rubia", "hip")))
 config.substitutions.append(("%each-target", config.python + " " + os.path.join(config.test_source_root, "Inputs", "each_target.py")))
 config.substitutions.append(("%each-version", config.python + " " + os.path.join(config.test_source_root, "hip", "Inputs", "each_version.py")))

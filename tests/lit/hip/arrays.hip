@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays and texture objects in the form of the driver API, views of them, and every copy.
-// RUN: %hipcc-gfx1030 %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %programs/arrays | FileCheck %s
 #include "Inputs/check.h"
 #include <cmath>
 #include <cstring>

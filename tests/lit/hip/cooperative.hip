@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workgroups that wait for all of their grid, and grids that wait for each other on two devices.
-// RUN: %hipcc %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %t | FileCheck %s
-// RUN: env RUBIA_ARCH=gfx90a,gfx1030 %hiplib %t | FileCheck %s
-// RUN: env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1030 %hiplib %t one | FileCheck %s
-// RUN: env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx90a %hiplib %t one | FileCheck %s
-// RUN: not env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1030 %hiplib %t missing > %t.text 2>&1
+// RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %programs/cooperative | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx90a,gfx1030 %hiplib %programs/cooperative | FileCheck %s
+// RUN: env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1030 %hiplib %programs/cooperative one | FileCheck %s
+// RUN: env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx90a %hiplib %programs/cooperative one | FileCheck %s
+// RUN: not env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1030 %hiplib %programs/cooperative missing > %t.text 2>&1
 // RUN: FileCheck --check-prefix=MISSING %s < %t.text
-// RUN: not env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx90a %hiplib %t one > %t.text 2>&1
+// RUN: not env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx90a %hiplib %programs/cooperative one > %t.text 2>&1
 // RUN: FileCheck --check-prefix=ORDER %s < %t.text
-// RUN: not env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1030,gfx90a %hiplib %t two > %t.text 2>&1
+// RUN: not env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1030,gfx90a %hiplib %programs/cooperative two > %t.text 2>&1
 // RUN: FileCheck --check-prefix=GRIDS %s < %t.text
 #include "Inputs/check.h"
 #include <hip/hip_cooperative_groups.h>

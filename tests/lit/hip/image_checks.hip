@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulator's checks see what image instructions read and write: races between warps, texels that
 // nobody has written, and texels that a cache still holds.
-// RUN: mkdir -p %t.lib && cp %bitcode/*.bc %t.lib
-// RUN: cp %bitcode/oclc_isa_version_1030.bc %t.lib/oclc_isa_version_1100.bc
-// RUN: cp %bitcode/oclc_isa_version_1030.bc %t.lib/oclc_isa_version_1201.bc
-// RUN: %hipcc-plain --offload-arch=gfx1030 --offload-arch=gfx1100 --offload-arch=gfx1201 \
-// RUN:   --rocm-device-lib-path=%t.lib %s -o %t
-// RUN: env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1100 %hiplib %t ordered | FileCheck %s
-// RUN: not env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1030 %hiplib %t racing 2>&1 \
+// RUN: env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1100 %hiplib %programs/image_checks ordered | FileCheck %s
+// RUN: not env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1030 %hiplib %programs/image_checks racing 2>&1 \
 // RUN:   | FileCheck --check-prefix=RACE %s
-// RUN: not env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1201 %hiplib %t racing 2>&1 \
+// RUN: not env RUBIA_EMULATOR_CHECK=races RUBIA_ARCH=gfx1201 %hiplib %programs/image_checks racing 2>&1 \
 // RUN:   | FileCheck --check-prefix=RACE %s
-// RUN: env RUBIA_EMULATOR_CHECK=uninitialised RUBIA_ARCH=gfx1100 %hiplib %t filled | FileCheck %s
-// RUN: not env RUBIA_EMULATOR_CHECK=uninitialised RUBIA_ARCH=gfx1100 %hiplib %t empty 2>&1 \
+// RUN: env RUBIA_EMULATOR_CHECK=uninitialised RUBIA_ARCH=gfx1100 %hiplib %programs/image_checks filled | FileCheck %s
+// RUN: not env RUBIA_EMULATOR_CHECK=uninitialised RUBIA_ARCH=gfx1100 %hiplib %programs/image_checks empty 2>&1 \
 // RUN:   | FileCheck --check-prefix=EMPTY %s
-// RUN: not env RUBIA_EMULATOR_CHECK=uninitialised RUBIA_ARCH=gfx1201 %hiplib %t half 2>&1 \
+// RUN: not env RUBIA_EMULATOR_CHECK=uninitialised RUBIA_ARCH=gfx1201 %hiplib %programs/image_checks half 2>&1 \
 // RUN:   | FileCheck --check-prefix=EMPTY %s
-// RUN: env RUBIA_EMULATOR_CHECK=uninitialised RUBIA_ARCH=gfx1201 %hiplib %t stored | FileCheck %s
-// RUN: env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1030 %hiplib %t fenced | FileCheck %s
-// RUN: env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1201 %hiplib %t fenced | FileCheck %s
-// RUN: env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1030 %hiplib %t stale | FileCheck %s
-// RUN: env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1201 %hiplib %t stale | FileCheck %s
-// RUN: not env RUBIA_EMULATOR_CHECK=memory RUBIA_ARCH=gfx1100 %hiplib %t freed 2>&1 \
+// RUN: env RUBIA_EMULATOR_CHECK=uninitialised RUBIA_ARCH=gfx1201 %hiplib %programs/image_checks stored | FileCheck %s
+// RUN: env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1030 %hiplib %programs/image_checks fenced | FileCheck %s
+// RUN: env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1201 %hiplib %programs/image_checks fenced | FileCheck %s
+// RUN: env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1030 %hiplib %programs/image_checks stale | FileCheck %s
+// RUN: env RUBIA_EMULATOR_CHECK=order RUBIA_ARCH=gfx1201 %hiplib %programs/image_checks stale | FileCheck %s
+// RUN: not env RUBIA_EMULATOR_CHECK=memory RUBIA_ARCH=gfx1100 %hiplib %programs/image_checks freed 2>&1 \
 // RUN:   | FileCheck --check-prefix=FREED %s
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 #include "Inputs/check.h"

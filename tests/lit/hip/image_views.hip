@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A view of some layers has these and no others, layer 0 alone too; of two threads that free an
 // array at once, one does.
-// RUN: %hipcc-gfx1030 %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %programs/image_views | FileCheck %s
 #include "Inputs/check.h"
 #include <atomic>
 #include <thread>

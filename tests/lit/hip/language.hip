@@ -2,9 +2,8 @@
 // What HIP's samples do in kernels beyond loads and stores: lanes that talk, groups of them, calls
 // through pointers and virtual functions, recursion, objects made on the device, halves,
 // mathematical functions, assembly.
-// RUN: %hipcc %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck %s
-// RUN: env RUBIA_ARCH=gfx90a %hiplib %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %programs/language | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx90a %hiplib %programs/language | FileCheck %s
 #include "Inputs/check.h"
 #include <cmath>
 #include <hip/hip_cooperative_groups.h>

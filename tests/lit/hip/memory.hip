@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pitched and three-dimensional copies and fills, what is refused, atomics in memory of the host.
-// RUN: %hipcc-gfx1030 %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t 2>&1 | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %programs/memory 2>&1 | FileCheck %s
 #include "Inputs/check.h"
 #include <vector>
 

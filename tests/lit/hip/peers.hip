@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device reaches another one's memory if it has said so, and no longer.
-// RUN: %hipcc %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %t 2> %t.errors | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %programs/peers 2> %t.errors | FileCheck %s
 // RUN: FileCheck --check-prefix=ERRORS %s < %t.errors
-// RUN: env RUBIA_ARCH=gfx90a,gfx1030 %hiplib %t | FileCheck %s
-// RUN: env RUBIA_ARCH=gfx1030,gfx1030 RUBIA_EMULATOR_CHECK=memory %hiplib %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx90a,gfx1030 %hiplib %programs/peers | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030,gfx1030 RUBIA_EMULATOR_CHECK=memory %hiplib %programs/peers | FileCheck %s
 #include "Inputs/check.h"
 
 __global__ void add(int *words, int value) { words[threadIdx.x] += value; }

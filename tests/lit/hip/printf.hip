@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kernels print, allocate and assert, through calls of the host.
-// RUN: %hipcc %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t > %t.out 2> %t.err
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %programs/printf > %t.out 2> %t.err
 // RUN: FileCheck %s < %t.out
 // RUN: FileCheck --check-prefix=ERR %s < %t.err
-// RUN: env RUBIA_ARCH=gfx90a RUBIA_EMULATOR_CHECK=memory %hiplib %t 2>&1 | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx90a RUBIA_EMULATOR_CHECK=memory %hiplib %programs/printf 2>&1 | FileCheck %s
 #include "Inputs/check.h"
 #include <cassert>
 #include <cstdio>

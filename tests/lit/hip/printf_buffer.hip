@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // printf by buffer: what HIP 6's device library does for -mprintf-kind=buffered, whose one function
 // HIP 5.2's lacks.
-// RUN: %hipcc -mprintf-kind=buffered %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t 2> %t.err | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %programs/printf_buffer 2> %t.err | FileCheck %s
 // RUN: FileCheck --check-prefix=ERR %s < %t.err
-// RUN: env RUBIA_ARCH=gfx90a %hiplib %t 2>&1 | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx90a %hiplib %programs/printf_buffer 2>&1 | FileCheck %s
 #include "Inputs/check.h"
 #include <cstring>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: %hipcc %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %t | FileCheck %s
-// RUN: env RUBIA_ARCH=gfx90a %hiplib %each-version %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %programs/streams_events | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx90a %hiplib %each-version %programs/streams_events | FileCheck %s
 #include "Inputs/check.h"
 #include <atomic>
 #include <filesystem>

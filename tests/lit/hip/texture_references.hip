@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texture references: of the program's own kernels, and of a module by the driver API.
-// RUN: %hipcc-gfx1030 %s -o %t
-// RUN: %hipcc-plain --offload-arch=gfx1030 --cuda-device-only --no-gpu-bundle-output -DMODULE \
-// RUN:   %s -o %t.co
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %t %t.co | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %programs/texture_references %programs/texture_references.co | FileCheck %s
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 #include "Inputs/check.h"
 #include <cstring>

@@ -3,15 +3,10 @@
 // image hardware: there everything is an error.
 // The device library of the distribution ends with gfx1036. What differs between these processors
 // is in instructions, not in the library, so that theirs serves the later ones.
-// RUN: mkdir -p %t.lib && cp %bitcode/*.bc %t.lib
-// RUN: cp %bitcode/oclc_isa_version_1030.bc %t.lib/oclc_isa_version_1100.bc
-// RUN: cp %bitcode/oclc_isa_version_1030.bc %t.lib/oclc_isa_version_1201.bc
-// RUN: %hipcc-plain --offload-arch=gfx1030 --offload-arch=gfx1100 --offload-arch=gfx1201 \
-// RUN:   --offload-arch=gfx90a --rocm-device-lib-path=%t.lib %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %t | FileCheck %s
-// RUN: env RUBIA_ARCH=gfx1100 %hiplib %t | FileCheck %s
-// RUN: env RUBIA_ARCH=gfx1201 %hiplib %t | FileCheck %s
-// RUN: env RUBIA_ARCH=gfx90a %hiplib %t 2>&1 | FileCheck --check-prefix=NONE %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %programs/textures | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1100 %hiplib %programs/textures | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1201 %hiplib %programs/textures | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx90a %hiplib %programs/textures 2>&1 | FileCheck --check-prefix=NONE %s
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 #include "Inputs/check.h"
 #include <cmath>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: %hipcc %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %each-version %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030,gfx90a %hiplib %each-version %programs/two_devices | FileCheck %s
 #include "Inputs/check.h"
 #include <vector>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: %hipcc-gfx1030 %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %programs/variables | FileCheck %s
 #include "Inputs/check.h"
 
 __constant__ int table[4] = {1, 2, 3, 4};

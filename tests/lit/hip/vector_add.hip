@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: %hipcc %s -o %t
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %t | FileCheck %s
-// RUN: env RUBIA_ARCH=gfx90a %hiplib %each-version %t | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %each-version %programs/vector_add | FileCheck %s
+// RUN: env RUBIA_ARCH=gfx90a %hiplib %each-version %programs/vector_add | FileCheck %s
 // There is no code for other processors.
-// RUN: not env RUBIA_ARCH=gfx942 %hiplib %t 2>&1 | FileCheck --check-prefix=NONE %s
+// RUN: not env RUBIA_ARCH=gfx942 %hiplib %programs/vector_add 2>&1 | FileCheck --check-prefix=NONE %s
 #include "Inputs/check.h"
 #include <vector>
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What differs between HIP 5, 6 and 7: the version, the properties, the numbers of memory types,
 // which calls hide the error of one before, what too many threads are, what may be null.
-// RUN: %hipcc-gfx1030 %s -o %t
-// RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.6/g' %t > %t.6 && chmod +x %t.6
-// RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.7/g' %t > %t.7 && chmod +x %t.7
-// RUN: env RUBIA_ARCH=gfx1030 %hiplib %t | FileCheck --check-prefix=FIVE %s
+// RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.6/g' %programs/versions > %t.6 && chmod +x %t.6
+// RUN: sed 's/libamdhip64\.so\.5/libamdhip64.so.7/g' %programs/versions > %t.7 && chmod +x %t.7
+// RUN: env RUBIA_ARCH=gfx1030 %hiplib %programs/versions | FileCheck --check-prefix=FIVE %s
 // RUN: env RUBIA_ARCH=gfx1030 %hiplib %t.6 | FileCheck --check-prefix=SIX %s
 // RUN: env RUBIA_ARCH=gfx1030 %hiplib %t.7 | FileCheck --check-prefix=SEVEN %s
-// RUN: env RUBIA_ARCH=gfx1030 RUBIA_HIP_VERSION=6 %hiplib %t | FileCheck --check-prefix=SIX %s
+// RUN: env RUBIA_ARCH=gfx1030 RUBIA_HIP_VERSION=6 %hiplib %programs/versions | FileCheck --check-prefix=SIX %s
 #include "Inputs/check.h"
 #include <cstring>
 #include <dlfcn.h>
