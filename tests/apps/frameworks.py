@@ -32,6 +32,8 @@ def points(about, tests):
     yield f"Own tests: {tests['rule']}."
     for arch, every in tests.get("every", {}).items():
         yield f"On {arch} 1 in {every} of these tests is run, in pytest's order: all would take too long on the emulator."
+    for name, every in tests.get("every_of", {}).items():
+        yield f"Of `{name}` it is 1 in {every}."
     for name, value in tests.get("environment", {}).items():
         yield f"The tests run with `{name}={value}`."
     for entry in tests.get("left_out", []):

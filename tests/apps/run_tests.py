@@ -2,9 +2,10 @@
 """Runs tests of an application by pytest and appends what becomes of each to a file, so that a crash loses none.
 
 Usage: run_tests.py RESULTS SECONDS EVERY [ARGUMENTS OF PYTEST...]. Of the tests that pytest selects, each EVERYth is taken, in
-pytest's order, the first one too. Tests whose outcome stands in RESULTS are not run again. A test that takes more than SECONDS
+pytest's order, the first one too: 50,test/b.py=3 is each 50th, but each third of those in test/b.py. Tests whose outcome stands in RESULTS are not run again. A test that takes more than SECONDS
 ends the process.
 """
+import collections
 import faulthandler
 import json
 import pathlib
@@ -22,7 +23,9 @@ class Recorder:
     def __init__(self, path, seconds, every):
         lines = path.read_text().splitlines() if path.is_file() else []
         self.done = {entry["test"] for entry in map(json.loads, lines) if "outcome" in entry}
-        self.file, self.seconds, self.every = open(path, "a"), seconds, every
+        self.file, self.seconds = open(path, "a"), seconds
+        self.every, *of_files = every.split(",")
+        self.every_of = dict(words.split("=") for words in of_files)
 
     def write(self, **entry):
         self.file.write(json.dumps(entry) + "\n")
@@ -30,7 +33,15 @@ class Recorder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        items[:] = [item for item in items[:: self.every] if item.nodeid not in self.done]
+        seen, taken = collections.Counter(), []
+        for item in items:
+            file = item.nodeid.partition("::")[0]
+            every = self.every_of.get(file)
+            group = file if every else None  # the others are counted together
+            if seen[group] % int(every or self.every) == 0 and item.nodeid not in self.done:
+                taken.append(item)
+            seen[group] += 1
+        items[:] = taken
         self.write(collected=[item.nodeid for item in items])
 
     def pytest_configure(self, config):
@@ -66,6 +77,6 @@ if __name__ == "__main__":
     import programs
 
     sys.path.pop(0)
-    recorder = Recorder(pathlib.Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]))
+    recorder = Recorder(pathlib.Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3])
     status = pytest.main(["-p", "no:cacheprovider", "--capture=sys", "--continue-on-collection-errors", *sys.argv[4:]], plugins=[recorder, programs])
     recorder.write(ended=int(status))

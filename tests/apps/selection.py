@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A selection of an application's own tests, which tools/test-apps runs under `rubia run`.
 
-tests/apps/NAME/tests.json says where the tests are: in the installed packages, or in the application's public repository at a
-commit; "root" says that they are in the packages though files of the repository are needed, too. It names whole files, chosen
+tests/apps/NAME/tests.json says where the tests are: in the installed packages, in the application's public repository at a
+commit, or in the source of a package of Debian; "root" says that they are in the packages though files of the repository are
+needed, too. It names whole files, chosen
 by its "rule", and the tests that are left out, each with a reason. A rule that was changed after a run says so. "every" says
-for targets on which all would take too long on the emulator: each nth test of those is taken.
+for targets on which all would take too long on the emulator: each nth test of those is taken. "every_of" says it for files of
+which more or fewer are taken than of the others.
 tests.in and tests.txt are the packages that they need beside the application's. No test is copied into this repository.
 """
 import json
@@ -28,11 +30,13 @@ class Selection:
         return Selection(app) if (app.folder / "tests.json").is_file() else None
 
     def every(self, arch):
-        return self.about.get("every", {}).get(arch, 1)
+        """As run_tests.py is told."""
+        of_files = self.about.get("every_of", {}).items()
+        return ",".join([str(self.about.get("every", {}).get(arch, 1)), *(f"{name}={number}" for name, number in of_files)])
 
     def wanted(self):
         """What is installed: it is installed again when this changes."""
-        return json.dumps([self.about.get(key) for key in ("repository", "commit", "paths")]) + self.locked().read_text()
+        return json.dumps([self.about[key] for key in ("repository", "commit", "debian_source", "paths") if key in self.about]) + self.locked().read_text()
 
     def locked(self):
         return self.app.folder / "tests.txt"
@@ -41,6 +45,8 @@ class Selection:
         """The packages and files into the folder 'local', where the application sees them as self.app.place.tests."""
         command([sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:", *self.app.place.index(), "--target",
                  local / "packages", "-r", self.locked()], log)
+        if "debian_source" in self.about:
+            self.extract(self.app.place.download_source(self.about["debian_source"], self.app.place.tests, command, log), local)
         if "repository" not in self.about:
             return
         bare, commit = local / "repository", self.about["commit"]
@@ -52,6 +58,15 @@ class Selection:
             archive.extractall(local / "files", filter="data")
         (local / "files.tar").unlink()
         command(["rm", "-rf", bare], log)
+
+    def extract(self, path, local):
+        """What lies below the paths, without the archive's own folder."""
+        with tarfile.open(path) as archive:
+            for member in archive:
+                member.name = member.name.partition("/")[2]
+                if any(member.name == path or member.name.startswith(path + "/") for path in self.about["paths"]):
+                    archive.extract(member, local / "files", filter="data")
+        path.unlink()
 
     def arguments(self, root):
         """Of pytest. Paths and names of tests are those below the root."""

@@ -4,6 +4,7 @@
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 import types
 import unittest
@@ -87,6 +88,15 @@ class OwnTests(unittest.TestCase):
         self.assertEqual(counts, {"passed": 2, "failed": 3, "skipped": 1, "left_out": 1})
         self.assertEqual(failures, {"aborts": "ended the process with status -6", "bad": "AssertionError: 1 != 2", "endless": "over 2 s"})
 
+    def collected(self, every, names):
+        """Of these names of tests, those that run_tests.py takes."""
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "pytest.py").write_text(PYTEST)
+            (folder / "cases.py").write_text(f"CASES = dict.fromkeys({names}, lambda: ('passed', ''))\n")
+            subprocess.run([sys.executable, APPS / "run_tests.py", folder / "results", "9", every], env={"PYTHONPATH": str(folder)}, check=True)
+            return next(entry["collected"] for entry in selection.Selection.entries(folder / "results") if "collected" in entry)
+
     def test_what_was_not_run_failed(self):
         counts, failures = self.run_selection(runs=1)
         self.assertEqual((counts["passed"], counts["failed"]), (1, 6))
@@ -96,6 +106,24 @@ class OwnTests(unittest.TestCase):
         counts, failures = self.run_selection(every={"gfx942": 3}, left_out=[{"why": "nobody wants it", "tests": ["aborts"]}])
         self.assertEqual(counts, {"passed": 1, "failed": 1, "skipped": 0, "left_out": 1})  # good, unwanted
         self.assertEqual(list(failures), ["unwanted"])
+
+    def test_of_a_file_more_can_be_taken(self):
+        recorded = self.collected("4,b=2", [f"{file}::{number}" for file in "abc" for number in range(5)])
+        self.assertEqual(recorded, ["a::0", "a::4", "b::0", "b::2", "b::4", "c::3"])  # a and c are counted together
+
+    def test_of_a_source_only_the_paths_are_extracted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            for name in ("test/a.py", "test/deep/b.py", "testing/c.py", "d.py"):
+                (folder / "program-1.0" / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / "program-1.0" / name).write_text(name)
+            with tarfile.open(folder / "source.tar.xz", "w:xz") as archive:
+                archive.add(folder / "program-1.0", "program-1.0")
+            chosen = selection.Selection.__new__(selection.Selection)
+            chosen.about = {"paths": ["test"]}
+            chosen.extract(folder / "source.tar.xz", folder)
+            files = sorted(path.relative_to(folder / "files") for path in (folder / "files").rglob("*.py"))
+            self.assertEqual(list(map(str, files)), ["test/a.py", "test/deep/b.py"])
 
     def test_names_of_cases_are_read_from_lists_and_from_google_test(self):
         sys.modules["pytest"] = types.SimpleNamespace(File=object, Item=object)
@@ -118,6 +146,7 @@ class OwnTests(unittest.TestCase):
             self.assertTrue(chosen.about["rule"] and chosen.about["files"], path)
             self.assertTrue(all(entry["why"] and entry["tests"] for entry in chosen.about.get("left_out", [])), path)
             self.assertIn("--hash=sha256:", chosen.locked().read_text(), path)
+            self.assertFalse("repository" in chosen.about and "debian_source" in chosen.about, path)
             self.assertEqual("repository" in chosen.about, len(chosen.about.get("commit", "")) == 40, path)
 
 
