@@ -31,9 +31,11 @@ def points(about, tests):
         return
     yield f"Own tests: {tests['rule']}."
     for arch, every in tests.get("every", {}).items():
-        yield f"On {arch} 1 in {every} of these tests is run, in pytest's order: all would take too long on the emulator."
-    for name, every in tests.get("every_of", {}).items():
-        yield f"Of `{name}` it is 1 in {every}."
+        of_files = every if isinstance(every, dict) else {"*": every}
+        yield f"On {arch} 1 in {of_files['*']} of these tests is run, in pytest's order: all would take too long on the emulator."
+        others = [f"1 in {number} of `{name}`" for name, number in of_files.items() if name != "*"]
+        if others:
+            yield f"There it is {', '.join(others)}."
     for name, value in tests.get("environment", {}).items():
         yield f"The tests run with `{name}={value}`."
     for entry in tests.get("left_out", []):

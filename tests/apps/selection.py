@@ -5,8 +5,8 @@ tests/apps/NAME/tests.json says where the tests are: in the installed packages, 
 commit, or in the source of a package of Debian; "root" says that they are in the packages though files of the repository are
 needed, too. It names whole files, chosen
 by its "rule", and the tests that are left out, each with a reason. A rule that was changed after a run says so. "every" says
-for targets on which all would take too long on the emulator: each nth test of those is taken. "every_of" says it for files of
-which more or fewer are taken than of the others.
+for targets on which all would take too long on the emulator: each nth test of those is taken, of some files more or fewer than
+of the others ("*").
 tests.in and tests.txt are the packages that they need beside the application's. No test is copied into this repository.
 """
 import json
@@ -31,8 +31,9 @@ class Selection:
 
     def every(self, arch):
         """As run_tests.py is told."""
-        of_files = self.about.get("every_of", {}).items()
-        return ",".join([str(self.about.get("every", {}).get(arch, 1)), *(f"{name}={number}" for name, number in of_files)])
+        number = self.about.get("every", {}).get(arch, 1)
+        of_files = number if isinstance(number, dict) else {"*": number}
+        return ",".join([str(of_files["*"]), *(f"{name}={every}" for name, every in of_files.items() if name != "*")])
 
     def wanted(self):
         """What is installed: it is installed again when this changes."""
