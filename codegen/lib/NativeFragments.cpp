@@ -137,15 +137,16 @@ private:
     return IRBuilder<>(before).CreateExtractValue(aggregate, index);
   }
 
-  // InstCombine joins all that two calls return, where one or the other is executed. Here each
-  // register has a phi of its own.
+  // InstCombine joins all that two calls return, where one or the other is executed, or one before
+  // a loop and one in it. Here each register has a phi of its own.
   void takePhisApart() {
     SmallVector<PHINode *> joined;
     for (BasicBlock &block : function)
       for (PHINode &phi : block.phis())
         if (phi.getType()->isStructTy() && any_of(phi.incoming_values(), [](Value *value) {
               auto *inst = dyn_cast<Instruction>(value);
-              return inst && calleeOf(*inst).starts_with(kMma);
+              return inst &&
+                     (calleeOf(*inst).starts_with(kMma) || calleeOf(*inst).starts_with(kLdmatrix));
             }))
           joined.push_back(&phi);
     for (PHINode *phi : joined) {
@@ -231,6 +232,15 @@ private:
     return {call, extract->getIndices()[0]};
   }
 
+  // The same, where it may have been read a round of a loop before.
+  static std::pair<CallInst *, unsigned> loadBefore(Value *value) {
+    if (auto *phi = dyn_cast<PHINode>(value))
+      for (Value *incoming : phi->incoming_values())
+        if (auto found = loadOf(incoming); found.first)
+          return found;
+    return loadOf(value);
+  }
+
   void multiplyInPairs(BasicBlock &block) {
     SmallVector<Mma> all;
     for (Instruction &inst : block)
@@ -245,8 +255,8 @@ private:
       for (size_t j = i + 1; j < all.size() && j < i + kWindow; ++j) {
         if (done[j] || !all[i].hasSameA(all[j]) || isUsedBefore(all[i].call, all[j].call))
           continue;
-        const bool isLoadedTogether = loadOf(all[i].b()[0]).first &&
-                                      loadOf(all[i].b()[0]).first == loadOf(all[j].b()[0]).first;
+        CallInst *load = loadBefore(all[i].b()[0]).first;
+        const bool isLoadedTogether = load && load == loadBefore(all[j].b()[0]).first;
         if (!partner || isLoadedTogether)
           partner = j;
         if (isLoadedTogether)
@@ -260,7 +270,7 @@ private:
       done[partner] = true;
       // In the same order wherever these factors meet.
       auto key = [&](const Mma &mma) {
-        auto [load, index] = loadOf(mma.b()[0]);
+        auto [load, index] = loadBefore(mma.b()[0]);
         return std::pair(load ? positionOf(load) : positionOf(mma.b()[0]), index);
       };
       Mma first = all[i], second = all[partner];
@@ -325,6 +335,8 @@ private:
       return native;
     if (auto loaded = loadInLayout(which, registers))
       return native = *loaded;
+    if (auto loaded = loadedBefore(which, registers))
+      return native = *loaded;
     SmallVector<Value *> arguments;
     for (Value *value : registers)
       arguments.push_back(value ? value : b.getInt32(0));
@@ -367,6 +379,40 @@ private:
       native.push_back(b.CreateCall(read, {row, b.getInt32(address.constant)}));
     }
     return native;
+  }
+
+  // Phis of what ldmatrix read before: a loop may read what its next round multiplies.
+  std::optional<Native> loadedBefore(StringRef which, const Registers &registers) {
+    auto *model = dyn_cast<PHINode>(registers[0]);
+    if (!model ||
+        !all_of(registers,
+                [&](Value *value) {
+                  auto *phi = dyn_cast_or_null<PHINode>(value);
+                  return !value || (phi && phi->getParent() == model->getParent());
+                }) ||
+        isDivided(model->getParent()))
+      return std::nullopt;
+    Native &phis = loadPhis[{which == "a", registers}];
+    if (!phis.empty())
+      return phis;
+    SmallVector<Native> incoming;
+    for (BasicBlock *from : model->blocks()) {
+      Registers before;
+      for (Value *value : registers)
+        before.push_back(value ? cast<PHINode>(value)->getIncomingValueForBlock(from) : nullptr);
+      auto loaded = loadInLayout(which, before);
+      if (!loaded)
+        return std::nullopt;
+      incoming.push_back(std::move(*loaded));
+    }
+    IRBuilder<> b(model);
+    for (size_t warp = 0; warp < incoming[0].size(); ++warp) {
+      PHINode *phi = b.CreatePHI(incoming[0][warp]->getType(), model->getNumIncomingValues());
+      for (auto [from, loaded] : zip_equal(model->blocks(), incoming))
+        phi->addIncoming(loaded[warp], from);
+      phis.push_back(phi);
+    }
+    return phis;
   }
 
   // base + uniform + constant; the same lanes' bases may be moved once for many addresses.
@@ -435,6 +481,12 @@ private:
                                         {base, b.getInt32(order)}));
   }
 
+  // Whether lanes may have come to a block on different ways.
+  bool isDivided(BasicBlock *block) const {
+    return divided.contains(block) ||
+           any_of(predecessors(block), [&](BasicBlock *from) { return divided.contains(from); });
+  }
+
   // ---------- Sums
 
   void setSums(const Product &product, const Registers &registers) {
@@ -492,8 +544,7 @@ private:
       if (phi)
         block = phi->getParent();
     }
-    if (!block || divided.contains(block) ||
-        any_of(predecessors(block), [&](BasicBlock *from) { return divided.contains(from); }))
+    if (!block || isDivided(block))
       return std::nullopt;
 
     auto *model = cast<PHINode>(*find_if(registers, [](Value *value) { return value; }));
@@ -595,6 +646,7 @@ private:
   DenseMap<const Instruction *, unsigned> position;    // in the text
   std::map<std::pair<bool, Registers>, Native> toUnit; // in one block
   std::map<std::tuple<CallInst *, bool, uint32_t>, Native> loads;
+  std::map<std::pair<bool, Registers>, Native> loadPhis; // of fragments that were read before
   std::map<std::tuple<Value *, std::string, uint32_t>, Native> movedRows;
   SmallVector<CallInst *> products; // mma that became some
   SmallVector<std::pair<Product, Registers>, 0> pending;

@@ -23,6 +23,7 @@ struct Variant {
   bool changesSums = false; // in the loop
   bool branches = false;    // only the first warp multiplies
   bool movesPointers = false;
+  bool readsAhead = false; // what the next round multiplies
 };
 
 std::string registers(const char *name, unsigned first, unsigned count) {
@@ -59,18 +60,24 @@ std::string kernelOf(const Variant &variant) {
   body += "mad.lo.u32 %r11, %tid, 48, 6144; cvt.u64.u32 %rd1, %r11; add.u64 %rd1, %rd1, %buf;\n";
   for (unsigned i = 0; i < kSumsOfThread; ++i)
     body += "ld.global.f32 %acc" + std::to_string(i) + ", [%rd1+" + std::to_string(4 * i) + "];\n";
-  body += "mov.u32 %r12, 0; setp.lt.u32 %p2, %tid, 32;\nround:\n";
-  if (variant.branches)
-    body += "@!%p2 bra skip;\n";
-  body += variant.movesPointers ? "mov.u32 %r13, %r9; mov.u32 %r14, %r10;\n"
-                                : "add.u32 %r13, %r9, %r12; add.u32 %r14, %r10, %r12;\n";
   auto load = [&](const char *to, bool transposed, const char *from, unsigned offset) {
     return std::string("ldmatrix.sync.aligned.m8n8.x4") + (transposed ? ".trans" : "") +
            ".shared.b16 " + registers(to, 0, 4) + ", [" + from + "+" + std::to_string(offset) +
            "];\n";
   };
-  body += load("fa", variant.transposedA, "%r13", 0);
-  body += load("fb", variant.transposedB, "%r14", 512);
+  const std::string reads =
+      load("fa", variant.transposedA, "%r13", 0) + load("fb", variant.transposedB, "%r14", 512);
+  const std::string moves = variant.movesPointers
+                                ? "mov.u32 %r13, %r9; mov.u32 %r14, %r10;\n"
+                                : "add.u32 %r13, %r9, %r12; add.u32 %r14, %r10, %r12;\n";
+  body += "mov.u32 %r12, 0; setp.lt.u32 %p2, %tid, 32;\n";
+  if (variant.readsAhead)
+    body += moves + reads;
+  body += "round:\n";
+  if (variant.branches)
+    body += "@!%p2 bra skip;\n";
+  if (!variant.readsAhead)
+    body += moves + reads;
   for (unsigned tile = 0; tile < 3; ++tile) {
     const unsigned first = tile % 2, stride = variant.crossedB ? 2 : 1;
     const unsigned b = variant.crossedB ? first : 2 * first;
@@ -86,7 +93,11 @@ std::string kernelOf(const Variant &variant) {
     body += "skip:\n";
   if (variant.movesPointers)
     body += "add.u32 %r9, %r9, 1024; add.u32 %r10, %r10, 1024;\n";
-  body += "add.u32 %r12, %r12, 1024; setp.lt.u32 %p1, %r12, 3072; @%p1 bra round;\n";
+  body += "add.u32 %r12, %r12, 1024; setp.lt.u32 %p1, %r12, 3072;\n";
+  if (variant.readsAhead) // the last round reads its own again
+    body +=
+        "min.u32 %r13, %r12, 2048; add.u32 %r14, %r10, %r13; add.u32 %r13, %r9, %r13;\n" + reads;
+  body += "@%p1 bra round;\n";
   for (unsigned i = 0; i < kSumsOfThread; ++i)
     body += "st.global.f32 [%rd1+" + std::to_string(4 * i) + "], %acc" + std::to_string(i) + ";\n";
   std::string text = executable(body, ".shared .align 128 .b8 tile[6144];\n", ".reqntid 64, 1, 1");
@@ -148,7 +159,9 @@ TEST(NativeFragments, Loops) {
                 .crossedB = true},
         Variant{.name = "sums change", .changesSums = true},
         Variant{.name = "one warp", .transposedB = true, .branches = true},
-        Variant{.name = "moving pointers", .changesSums = true, .movesPointers = true}})
+        Variant{.name = "moving pointers", .changesSums = true, .movesPointers = true},
+        Variant{.name = "ahead", .readsAhead = true},
+        Variant{.name = "ahead, transposed B", .transposedB = true, .readsAhead = true}})
     for (const char *arch : kTargets) {
       if (rubia::test::rowOf(arch).matrix == rubia::targets::Matrix::NoMatrix)
         continue; // no fragments but PTX's
