@@ -12,7 +12,7 @@ namespace {
 
 // Each is several times what the kernels of CUDA's libraries need: 0, 8,210, 18 and 22,062,178.
 // What they cost: docs/performance.md.
-constexpr uint64_t kMaxSideEntries = 16, kMaxJoinedPairs = 1u << 17, kMaxPredicateDepth = 256,
+constexpr uint64_t kMaxSideEntries = 16, kMaxJoinedPairs = 1u << 19, kMaxPredicateDepth = 256,
                    kMaxRewrites = 200'000'000;
 
 // Blocks in the order of a walk in depth, and where each has been seen.
