@@ -383,7 +383,7 @@ private:
 
   // Phis of what ldmatrix read before: a loop may read what its next round multiplies.
   std::optional<Native> loadedBefore(StringRef which, const Registers &registers) {
-    auto *model = dyn_cast<PHINode>(registers[0]);
+    auto *model = dyn_cast_or_null<PHINode>(registers[0]);
     if (!model ||
         !all_of(registers,
                 [&](Value *value) {
