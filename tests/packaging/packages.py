@@ -41,7 +41,10 @@ class Packages(unittest.TestCase):
     def test_debian_finds_no_fault(self):
         if not shutil.which("lintian"):
             self.skipTest("lintian is not installed")
-        done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--display-level", ">=warning", str(self.deb)],
+        # Programs of dev builds are no position-independent ones (CMakePresets.json).
+        is_dev = re.search(r"^CMAKE_BUILD_TYPE:\w+=Dev$", (pathlib.Path(BUILD) / "CMakeCache.txt").read_text(), re.M)
+        excused = ["--suppress-tags", "hardening-no-pie"] if is_dev else []
+        done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--display-level", ">=warning", *excused, str(self.deb)],
                               capture_output=True, text=True)
         self.assertEqual((done.stdout, done.returncode), ("", 0))
 
