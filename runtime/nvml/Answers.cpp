@@ -200,6 +200,17 @@ Return nvmlDeviceGetP2PStatus(Device *handle, Device *peer, int, int *out) {
   });
 }
 
+// No process is known, as NVIDIA's library knows none of those outside of a container. PyTorch asks
+// when memory is out, and fails if there is no answer.
+#define NO_PROCESSES(Name)                                                                         \
+  Return Name(Device *handle, unsigned *count, void *) {                                           \
+    return withDevice(handle, [&](const Device &) { return give(count, std::optional(0u)); });     \
+  }
+NO_PROCESSES(nvmlDeviceGetComputeRunningProcesses)
+NO_PROCESSES(nvmlDeviceGetComputeRunningProcesses_v2)
+NO_PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3)
+#undef NO_PROCESSES
+
 Return nvmlDeviceGetFieldValues(Device *handle, int count, FieldValue *values) {
   return withDevice(handle, [&](const Device &) {
     if (count < 1 || !values)

@@ -147,6 +147,18 @@ TEST_F(Nvml, InventsNothing) {
   EXPECT_EQ(fields[1].result, kNotSupported);
 }
 
+// PyTorch lists them where it says that memory is out.
+TEST_F(Nvml, NoProcessesAreKnown) {
+  for (const char *name :
+       {"nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2",
+        "nvmlDeviceGetComputeRunningProcesses_v3"}) {
+    unsigned count = 8;
+    unsigned long long processes[32] = {};
+    EXPECT_EQ(nvml(name, device(0), &count, &processes[0]), kSuccess) << name;
+    EXPECT_EQ(count, 0u) << name;
+  }
+}
+
 TEST_F(Nvml, PlacesAreWrittenInBothWays) {
   PciInfo info{};
   PciInfoV2 old{};
