@@ -67,6 +67,23 @@ struct Kind {
   unsigned channels, flags;
 };
 
+// All texels are the same number, of each format one without NaN.
+bool fill(const Kind &kind, Array *array) {
+  const unsigned texelBytes = kind.channels * (kind.format == kFormatFloat  ? 4
+                                               : kind.format == kFormatHalf ? 2
+                                                                            : 1);
+  std::vector<uint8_t> contents(size_t(kSide) * kSide * texelBytes, 0x3c);
+  Copy3D copy = {};
+  copy.from.type = kMemoryHost;
+  copy.from.host = contents.data();
+  copy.from.pitch = copy.widthInBytes = size_t(kSide) * texelBytes;
+  copy.from.height = copy.height = kSide;
+  copy.to.type = kMemoryArray;
+  copy.to.array = array;
+  copy.depth = 1;
+  return call("cuMemcpy3D_v2", static_cast<const Copy3D *>(&copy));
+}
+
 ObjectHandle makeTexture(const Kind &kind) {
   const Array3DDescriptor descriptor = {kSide, kSide, 0, kind.format, kind.channels, 0};
   ResourceDescriptor resource = {};
@@ -75,7 +92,7 @@ ObjectHandle makeTexture(const Kind &kind) {
   texture.filter = kind.filter;
   texture.flags = kind.flags;
   ObjectHandle object = 0;
-  return call("cuArray3DCreate_v2", &resource.array, &descriptor) &&
+  return call("cuArray3DCreate_v2", &resource.array, &descriptor) && fill(kind, resource.array) &&
                  call("cuTexObjectCreate", &object,
                       static_cast<const ResourceDescriptor *>(&resource),
                       static_cast<const TextureDescriptor *>(&texture),

@@ -368,18 +368,24 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
         });
     }
   }
+  // Where all texels are 0, their sum is.
+  auto isDelicate = [&](float sum, unsigned channel) INLINE_LAMBDA {
+    return needsCare(sum) &&
+           (texels[0][channel] | texels[1][channel] | texels[2][channel] | texels[3][channel]) != 0;
+  };
   if (isOne) {
     float number = -0.0f;
     UNROLL for (unsigned tap = 0; tap < 4; ++tap) number =
         __builtin_fmaf(asFloat(texels[tap].x), float(weights[tap]) * (1.0f / 256), number);
-    if (!needsCare(number))
+    if (!isDelicate(number, 0))
       return {asBits(isHalf ? roundedToHalf(number) : number), 0, 0, 0};
   } else {
     UNROLL for (unsigned tap = 0; tap < 4; ++tap) sum.number =
         __builtin_elementwise_fma(__builtin_bit_cast(Numbers, texels[tap]),
                                   Numbers(float(weights[tap]) * Sum::kUnit), sum.number);
     const Numbers number = sum.number;
-    if (!(needsCare(number.x) || needsCare(number.y) || needsCare(number.z) || needsCare(number.w)))
+    if (!(isDelicate(number.x, 0) || isDelicate(number.y, 1) || isDelicate(number.z, 2) ||
+          isDelicate(number.w, 3)))
       return sum.result(format, 0);
     sum.number = -0.0f;
   }
