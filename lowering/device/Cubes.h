@@ -96,7 +96,7 @@ struct CubeGradient {
       vector = cutGradient(Numbers{end.s - s, end.t - t, 2, 0} * half);
       return;
     }
-    const bool isAlongS = magnitude(end.s) >= magnitude(end.t);
+    const bool isAlongS = next / 2 == (on.face < 2 ? 2 : 0);
     const float height = end.most; // above the middle of the next face
     auto across = [&](float from, float direction) INLINE_LAMBDA {
       const float way = cutGradient(1 - (direction < 0 ? -from : from)) + cutGradient(1 - height);

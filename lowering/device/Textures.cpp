@@ -361,6 +361,8 @@ DEVICE_FUNCTION Result tex_3d(uint64_t handle, uint32_t, float x, float y, float
 DEVICE_FUNCTION Result tex_cube(uint64_t handle, uint32_t layer, float x, float y, float z,
                                 float detail, uint32_t isPlain, uint32_t) {
   Record *record = (Record *)handle;
+  if (!record->tables) // no cube map, or a reference that nothing is bound to
+    return {};
   const OnFace<float> on = Direction(record, x, y, z).onFace();
   const uint32_t last = record->grid.slices / 6 - 1;
   return resultOf(sampleLevels<2>(record, placeOnFace(on), {detail, isPlain != 0},
@@ -395,6 +397,8 @@ DEVICE_FUNCTION Result tex_cube_grad(uint64_t handle, uint32_t layer, float x, f
                                      float ax, float ay, float az, float bx, float by, float bz,
                                      uint32_t) {
   Record *record = (Record *)handle;
+  if (!record->tables) // no cube map, or a reference that nothing is bound to
+    return {};
   const OnFace<float> on = Direction(record, x, y, z).onFace();
   const uint32_t last = record->grid.slices / 6 - 1;
   const Face face{6 * (layer > last ? last : layer), on.face};

@@ -21,7 +21,7 @@ Result makeSurfaceRecord(const ResourceDescriptor &resource, abi::Texture &recor
 /// Copies to the device's memory, apart from all streams.
 Result writeDevice(Context &context, void *to, const void *from, size_t bytes);
 
-/// The address of kLinearOfStandardRgb in device memory of the context.
+/// The address of kTextureTables in device memory of the context.
 Result textureTables(Context &context, uint64_t &address);
 
 /// A record in device memory of the context, with these contents.
