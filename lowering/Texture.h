@@ -102,7 +102,7 @@ constexpr int32_t normalizedOf(float value, unsigned bits, bool isSigned) {
   const unsigned cut = bits + 4;
   const uint64_t number = uint32_t(fraction * float(1u << cut)), most = (1u << bits) - 1;
   const auto nearest = int32_t((number * most + (1u << (cut - 1))) >> cut);
-  return value >= 0 || !(value < 0) ? nearest : isSigned ? -nearest : 0;
+  return !(value < 0) ? nearest : isSigned ? -nearest : 0;
 }
 
 struct Texture {

@@ -401,6 +401,19 @@ TEST_F(Textures, ReferencesAreBoundAgain) {
   EXPECT_EQ(run("byReference"), std::vector<Texel>(kThreads));
 }
 
+// A cube map needs tables, which there are none of where nothing is bound.
+TEST_F(Textures, ReferencesOfCubeMapsThatNothingIsBoundTo) {
+  std::string ptx = kFetch;
+  for (size_t at; (at = ptx.find("tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [reference, {%r1}]")) !=
+                  std::string::npos;)
+    ptx.replace(at, strlen("tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [reference, {%r1}]"),
+                "tex.cube.v4.u32.f32 {%r2, %r3, %r4, %r5}, [reference, "
+                "{0f3F800000, 0f00000000, 0f00000000, 0f00000000}]");
+  ASSERT_NE(ptx, kFetch);
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(ptx.c_str())), kSuccess);
+  EXPECT_EQ(run("byReference"), std::vector<Texel>(kThreads));
+}
+
 // What programs of CUDA 9 to 11 have.
 TEST_F(Textures, ReferencesOfOldPtx) {
   const std::string head = ".version 7.0\n.target sm_80\n";

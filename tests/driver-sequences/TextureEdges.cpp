@@ -5,6 +5,7 @@
 #include "tests/driver-sequences/Sequence.h"
 #include <bit>
 #include <limits>
+#include <string>
 #include <vector>
 
 using namespace rubia::runtime::cuda;
@@ -12,127 +13,37 @@ using namespace rubia::runtime::cuda;
 namespace sequences {
 namespace {
 
-constexpr const char *kText = R"(.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry d1(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  tex.1d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%f0}];
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-.visible .entry d2(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  ld.param.f32 %f1, [y];
-  tex.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%f0, %f1}];
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-.visible .entry level(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  ld.param.f32 %f1, [y];
-  ld.param.f32 %f2, [z];
-  tex.level.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%f0, %f1}], %f2;
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-.visible .entry d3(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  ld.param.f32 %f1, [y];
-  ld.param.f32 %f2, [z];
-  tex.3d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%f0, %f1, %f2, %f2}];
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-.visible .entry layer1(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<5>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  mov.u32 %r4, 1;
-  tex.a1d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%r4, %f0}];
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-.visible .entry layer2(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<5>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  ld.param.f32 %f1, [y];
-  mov.u32 %r4, 1;
-  tex.a2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%r4, %f0, %f1, %f1}];
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-.visible .entry cube(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  ld.param.f32 %f1, [y];
-  ld.param.f32 %f2, [z];
-  tex.cube.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%f0, %f1, %f2, %f2}];
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-.visible .entry firstGradient(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  ld.param.f32 %f1, [y];
-  ld.param.f32 %f2, [z];
-  tex.grad.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%f0, %f1}], {%f2, 0f3E000000}, {0f3D000000, 0f3E800000};
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-.visible .entry lastGradient(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  ld.param.f32 %f1, [y];
-  ld.param.f32 %f2, [z];
-  tex.grad.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%f0, %f1}], {0f3E800000, 0f3D000000}, {0f3D000000, %f2};
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-.visible .entry gradient(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)
-{
-  .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %p<2>;
-  ld.param.u64 %p0, [out];
-  ld.param.u64 %p1, [object];
-  ld.param.f32 %f0, [x];
-  ld.param.f32 %f1, [y];
-  ld.param.f32 %f2, [z];
-  tex.grad.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%p1, {%f0, %f1}], {%f2, %f2}, {%f2, %f2};
-  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};
-  ret;
-}
-)";
+// Each kernel executes one instruction, at (x, y, z) of layer 1, and stores its result.
+constexpr struct {
+  const char *name, *instruction, *operands;
+} kKernels[] = {
+    {"d1", "tex.1d.v4.u32.f32", "[%p1, {%f0}]"},
+    {"d2", "tex.2d.v4.u32.f32", "[%p1, {%f0, %f1}]"},
+    {"level", "tex.level.2d.v4.u32.f32", "[%p1, {%f0, %f1}], %f2"},
+    {"d3", "tex.3d.v4.u32.f32", "[%p1, {%f0, %f1, %f2, %f2}]"},
+    {"layer1", "tex.a1d.v4.u32.f32", "[%p1, {%r4, %f0}]"},
+    {"layer2", "tex.a2d.v4.u32.f32", "[%p1, {%r4, %f0, %f1, %f1}]"},
+    {"cube", "tex.cube.v4.u32.f32", "[%p1, {%f0, %f1, %f2, %f2}]"},
+    {"firstGradient", "tex.grad.2d.v4.u32.f32",
+     "[%p1, {%f0, %f1}], {%f2, 0f3E000000}, {0f3D000000, 0f3E800000}"},
+    {"lastGradient", "tex.grad.2d.v4.u32.f32",
+     "[%p1, {%f0, %f1}], {0f3E800000, 0f3D000000}, {0f3D000000, %f2}"},
+    {"gradient", "tex.grad.2d.v4.u32.f32", "[%p1, {%f0, %f1}], {%f2, %f2}, {%f2, %f2}"},
+};
 
+std::string textOfKernels() {
+  std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n";
+  for (const auto &[name, instruction, operands] : kKernels)
+    text += std::string(".visible .entry ") + name +
+            "(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)\n"
+            "{\n  .reg .b32 %r<5>; .reg .f32 %f<3>; .reg .b64 %p<2>;\n"
+            "  ld.param.u64 %p0, [out];\n  ld.param.u64 %p1, [object];\n"
+            "  ld.param.f32 %f0, [x];\n  ld.param.f32 %f1, [y];\n  ld.param.f32 %f2, [z];\n"
+            "  mov.u32 %r4, 1;\n  " +
+            instruction + " {%r0, %r1, %r2, %r3}, " + operands +
+            ";\n  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};\n  ret;\n}\n";
+  return text;
+}
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(),
                 kInfinity = std::numeric_limits<float>::infinity();
 constexpr int kWrap = 0, kClamp = 1, kMirror = 2, kBorder = 3;
@@ -140,7 +51,8 @@ constexpr int kWrap = 0, kClamp = 1, kMirror = 2, kBorder = 3;
 struct Lab : Setup {
   Pointer kernels = nullptr, out = nullptr;
   Lab() {
-    cu("cuModuleLoadData", &kernels, static_cast<const void *>(kText));
+    const std::string text = textOfKernels();
+    cu("cuModuleLoadData", &kernels, static_cast<const void *>(text.c_str()));
     quiet("cuMemAlloc_v2", &out, size_t(16));
   }
 

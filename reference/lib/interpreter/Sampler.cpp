@@ -74,7 +74,7 @@ uint16_t bitsOfHalf(float half) { // of a number that is one
   const uint16_t sign = std::signbit(half) ? 0x8000 : 0;
   const double magnitude = std::fabs(double(half));
   if (std::isnan(half))
-    return 0x7fff;
+    return uint16_t(sign | (wordOf(half) >> 13 & 0x3ff) | 0x7c00);
   if (std::isinf(half))
     return sign | 0x7c00;
   if (magnitude < 0x1p-14)

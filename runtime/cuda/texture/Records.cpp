@@ -407,7 +407,7 @@ namespace {
 constexpr size_t kSlabRecords = 256;
 
 // Records that were freed are taken again in the order in which they were freed, and there are
-// always some: a kernel that still runs finds what it was launched with.
+// always some: a kernel that still runs finds what it was launched with, for so many objects more.
 constexpr size_t kFreeRecords = 64;
 struct Pool {
   void *tables = nullptr; // kTextureTables, once a texture needs them
