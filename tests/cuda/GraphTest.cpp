@@ -243,7 +243,13 @@ TEST_F(Graphs, ReportWhatAKernelDoes) {
   add(graph, {}, p);
   ExecutableGraph *executable = instantiate(graph);
   Stream *stream = makeStream();
+  // The kernel starts once the launch has returned, which would else return the fault at times.
+  std::atomic<bool> isLaunched = false;
+  void (*wait)(void *) = [](void *flag) { static_cast<std::atomic<bool> *>(flag)->wait(false); };
+  ASSERT_EQ(cu("cuLaunchHostFunc", stream, wait, static_cast<void *>(&isLaunched)), kSuccess);
   EXPECT_EQ(cu("cuGraphLaunch", executable, stream), kSuccess);
+  isLaunched = true;
+  isLaunched.notify_one();
   EXPECT_EQ(cu("cuStreamSynchronize", stream), kLaunchFailed);
   EXPECT_EQ(cu("cuGraphLaunch", executable, stream), kLaunchFailed);
 }
