@@ -73,7 +73,9 @@ enum TextureMode : uint32_t {
   kPlainAddressing = 1 << 11, // all modes are Clamp
   kSeamless = 1 << 12,        // a linear filter goes across the edges of cube maps
   kTrilinearRise = 13,        // the shift of three bits with a TrilinearRise
-  kPlainFilter = 1 << 16, // a linear filter of one level, without a border, sRGB or wide integers
+  kPlainFilter = 1 << 16,  // a linear filter of one level, without a border, sRGB or wide integers
+  kBlendsPoints = 1 << 17, // a point filter's texels are blended, be it with nothing
+  kNumbers = 1 << 18,      // words are f32, not integers
 };
 
 /// How fast weights between levels rise with anisotropy.
@@ -109,7 +111,8 @@ struct Texture {
   TexelGrid grid; // of level 0
   uint32_t format;
   uint32_t mode;
-  uint32_t border[4]; // as the texture gives it, but sRGB's channels: these are values of 255
+  uint32_t border[4]; // as the texture gives it. Of sRGB's channels: the value of 255 with the
+                      // curve, and in the next byte that without, which gathers take
   uint64_t levels;    // TexelGrid[levelCount], or 0: only level 0
   uint32_t levelCount;
   float minLevel, maxLevel, levelBias;

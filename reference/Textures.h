@@ -16,12 +16,12 @@ struct Texels {
   uint64_t width = 0, height = 0, depth = 0; // of level 0; 0: fewer dimensions. Layers are depth
   int format = 0;                            // CUarray_format
   unsigned channels = 1;
-  unsigned levels = 1, firstLevel = 0;
+  unsigned levels = 1, firstLevel = 0; // that are seen
+  unsigned levelsOfArray = 0; // 0: it is not mipmapped; several: coordinates are normalised
   unsigned firstLayer = 0, layers = 0; // of a view; of cube maps the first one counts faces; 0: all
   bool isLayered = false, isCube = false;
-  bool isLinear = false;    // memory of one dimension
-  bool isMipmapped = false; // coordinates are normalised then
-  uint64_t pitch = 0;       // bytes from row to row; 0: rows lie side by side
+  bool isLinear = false; // memory of one dimension
+  uint64_t pitch = 0;    // bytes from row to row; 0: rows lie side by side
 };
 
 /// CUDA_TEXTURE_DESC.

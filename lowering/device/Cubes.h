@@ -11,7 +11,8 @@ template <class T> struct OnFace {
   uint32_t face;
   T s, t, most;
 };
-INLINE float magnitude(float value) { return __builtin_fabsf(value); }
+/// How much a part of a direction counts: one that is no number less than none.
+INLINE float magnitude(float value) { return value == value ? __builtin_fabsf(value) : -1; }
 INLINE int32_t magnitude(int32_t value) { return value < 0 ? -value : value; }
 /// Where a direction meets the plane of a face.
 template <class T> INLINE OnFace<T> onFace(uint32_t face, T x, T y, T z) {
@@ -23,10 +24,9 @@ template <class T> INLINE OnFace<T> onFace(uint32_t face, T x, T y, T z) {
   return {face, isNegative ? z : -z, -y, isNegative ? -x : x};
 }
 /// The face of z goes before that of y, that of y before that of x.
-template <class T> INLINE OnFace<T> faceOf(T x, T y, T z) {
+template <class T> INLINE uint32_t faceOf(T x, T y, T z) {
   const T ax = magnitude(x), ay = magnitude(y), az = magnitude(z);
-  const uint32_t face = az >= ax && az >= ay ? 4 + (z < 0) : ay >= ax ? 2 + (y < 0) : 0 + (x < 0);
-  return onFace(face, x, y, z);
+  return az >= ax && az >= ay ? 4 + (z < 0) : ay >= ax ? 2 + (y < 0) : 0 + (x < 0);
 }
 
 /// An H100's rcp.approx.ftz of a number without a sign, bit for bit. docs/textures.md has the rule.
@@ -46,29 +46,31 @@ INLINE float reciprocalOf(Record *record, float number) {
 }
 
 /// A direction, by the reciprocal of its largest part: that one is about 1. A part that is no
-/// number counts for less than none, and says the middle of a face.
+/// number is 0, which leads to the middle of a face.
 struct Direction {
   float x, y, z;
+  uint32_t face;
+
   INLINE Direction(Record *record, float dx, float dy, float dz) {
-    const float most =
-        __builtin_fmaxf(__builtin_fmaxf(magnitude(dx), magnitude(dy)), magnitude(dz));
+    const float most = __builtin_fmaxf(__builtin_fmaxf(__builtin_fabsf(dx), __builtin_fabsf(dy)),
+                                       __builtin_fabsf(dz));
     const float scale = reciprocalOf(record, most);
     x = dx * scale;
     y = dy * scale;
     z = dz * scale;
+    face = faceOf(x, y, z);
+    auto number = [](float part) INLINE_LAMBDA { return part == part ? part + 0 : 0; }; // no -0
+    x = number(x);
+    y = number(y);
+    z = number(z);
   }
-  INLINE OnFace<float> onFace() const {
-    auto size = [](float part) INLINE_LAMBDA { return part == part ? magnitude(part) : -1.0f; };
-    const float ax = size(x), ay = size(y), az = size(z);
-    const uint32_t face = az >= ax && az >= ay ? 4 + (z < 0) : ay >= ax ? 2 + (y < 0) : 0 + (x < 0);
-    return ::onFace(face, x, y, z);
-  }
+  INLINE OnFace<float> onFace() const { return ::onFace(face, x, y, z); }
 };
 
 /// Coordinates of a place on a face, of [0, 1]: sums with 1 are cut as coordinates are.
 INLINE Numbers placeOnFace(const OnFace<float> &on) {
   auto place = [](float part) INLINE_LAMBDA {
-    const float near = part == part ? __builtin_fmaxf(__builtin_fminf(part, 2), -2) : 0;
+    const float near = __builtin_fmaxf(__builtin_fminf(part, 2), -2);
     return float(floorOf(near * float(1 << kFraction)) + (1 << kFraction)) *
            (1.0f / (1 << kFractionOnFace));
   };
@@ -83,11 +85,11 @@ struct CubeGradient {
 
   /// `to`: a direction, and where the gradient leads from there.
   INLINE CubeGradient(const OnFace<float> &on, const Direction &to, float half) {
-    const uint32_t next = to.onFace().face;
+    const uint32_t next = to.face;
     leavesFace = next != on.face;
     // The end of the gradient, seen from the face where it begins.
     const OnFace<float> end = onFace(on.face, to.x, to.y, to.z);
-    const float s = on.s == on.s ? on.s : 0, t = on.t == on.t ? on.t : 0;
+    const float s = on.s, t = on.t;
     if (!leavesFace) {
       vector = {cutGradient((end.s - s) * half), cutGradient((end.t - t) * half), 0, 0};
       return;
@@ -99,8 +101,9 @@ struct CubeGradient {
     const bool isAlongS = next / 2 == (on.face < 2 ? 2 : 0);
     const float height = end.most; // above the middle of the next face
     auto across = [&](float from, float direction) INLINE_LAMBDA {
-      const float way = cutGradient(1 - (direction < 0 ? -from : from)) + cutGradient(1 - height);
-      return direction < 0 ? -way : way;
+      const bool isDown = __builtin_signbit(direction); // of a zero too
+      const float way = cutGradient(1 - (isDown ? -from : from)) + cutGradient(1 - height);
+      return isDown ? -way : way;
     };
     const float alongS = isAlongS ? across(s, end.s) : end.s - s,
                 alongT = isAlongS ? end.t - t : across(t, end.t);
@@ -131,9 +134,11 @@ INLINE CubeTexel acrossEdge(uint32_t face, int32_t x, int32_t y, int32_t last) {
   }
   const bool isNegative = face & 1;
   const int32_t along = isNegative ? -most : most;
-  const OnFace<int32_t> on = face < 2   ? faceOf(along, -t, isNegative ? s : -s)
-                             : face < 4 ? faceOf(s, along, isNegative ? -t : t)
-                                        : faceOf(isNegative ? -s : s, -t, along);
+  const auto meet = [](int32_t x, int32_t y, int32_t z)
+                        INLINE_LAMBDA { return onFace(faceOf(x, y, z), x, y, z); };
+  const OnFace<int32_t> on = face < 2   ? meet(along, -t, isNegative ? s : -s)
+                             : face < 4 ? meet(s, along, isNegative ? -t : t)
+                                        : meet(isNegative ? -s : s, -t, along);
   return {on.face, (on.s + last) >> 1, (on.t + last) >> 1};
 }
 

@@ -43,6 +43,20 @@ INLINE uint32_t blendedHalfBits(float value) {
   return value == value ? asBits(roundedToHalf(value)) : 0x7fffe000;
 }
 
+/// Of halves that a filter takes together, an H100 cuts all at one place: four bits below the last
+/// one of the largest that has a weight.
+struct HalvesPlace {
+  uint32_t exponent = 113u << 23; // that of the least normal half
+
+  INLINE void include(uint32_t bits) {
+    const uint32_t other = bits & 0x7f800000;
+    exponent = other > exponent ? other : exponent;
+  }
+  /// From halves to units of that place, and back.
+  INLINE float scale() const { return asFloat((268u << 23) - exponent); }
+  INLINE float unit() const { return asFloat(exponent - (14u << 23)); }
+};
+
 /// The sum of weighted texels. Normalised ones that are unsigned are widened to 16 bits and summed
 /// exactly, integers of 32 bits in halves. Of sRGB, alpha is summed so, and the others as numbers
 /// of 8 bits. Numbers are summed in units of kUnit, so that the largest do not overflow.
@@ -50,8 +64,8 @@ struct Sum {
   static constexpr unsigned kUnitShift = 10;
   static constexpr float kUnit = 1.0f / (1 << kUnitShift);
   Numbers number = -0.0f; // the sum of nothing: negative zeros stay what they are
+  Numbers lost = 0;       // of groups, what the sum is more than that
   Integers integer = {};
-  bool isSampled = false;
 
   static INLINE bool isExact(TexelFormat format, uint32_t mode) {
     return format.kind() == TexelKind::Integer ||
@@ -95,12 +109,27 @@ struct Sum {
     const Texel widened = forEach(texel, [&](uint32_t bits) INLINE_LAMBDA {
       return uint32_t(floorOf(__builtin_fmaf(asFloat(bits), most, 0.5f)));
     });
-    if (!(mode & kStandardRgb))
+    if (!(record->mode & kStandardRgb))
       return widened;
-    return {summedStandardRgb(record, texel.x), summedStandardRgb(record, texel.y),
-            summedStandardRgb(record, texel.z), widened.w};
+    auto value = [&](uint32_t bits) INLINE_LAMBDA {
+      return mode & kStandardRgb ? summedStandardRgb(record, bits & 0xff) : (bits >> 8) * 257;
+    };
+    return {value(texel.x), value(texel.y), value(texel.z), widened.w};
   }
-  /// `exponents`: of sRGB, the largest of the channels.
+  /// Of sRGB and halves, the exponents of what is summed. The largest of a group says where it is
+  /// cut.
+  static INLINE bool hasPlaces(TexelFormat format, uint32_t mode) {
+    return mode & kStandardRgb || format.kind() == TexelKind::Half;
+  }
+  /// Whether the sum of each group is added as one number.
+  static INLINE bool isOfGroups(TexelFormat format) {
+    return format.kind() == TexelKind::Half ||
+           (format.kind() == TexelKind::Bits && !format.blendsWords());
+  }
+  static INLINE Texel exponentsOf(Texel value, uint32_t mode) {
+    return value & (mode & kStandardRgb ? 0xff : 0x7f800000);
+  }
+  /// `exponents`: the largest of the channels.
   INLINE void add(Texel value, TexelFormat format, uint32_t mode, uint32_t weight,
                   Texel exponents) {
     if (isExact(format, mode)) {
@@ -111,6 +140,10 @@ struct Sum {
       integer.w += int32_t(value.w * weight);
       value = {asBits(aligned(value.x, exponents.x)), asBits(aligned(value.y, exponents.y)),
                asBits(aligned(value.z, exponents.z)), 0};
+    } else if (format.kind() == TexelKind::Half) {
+      value = {asBits(alignedHalf(value.x, exponents.x)), asBits(alignedHalf(value.y, exponents.y)),
+               asBits(alignedHalf(value.z, exponents.z)),
+               asBits(alignedHalf(value.w, exponents.w))};
     } else if (format.blendsWords()) {
       integer += __builtin_bit_cast(Integers, value & 0xffff) * int32_t(weight);
       const Integers upper = format.isSigned() ? __builtin_bit_cast(Integers, value) >> 16
@@ -125,15 +158,11 @@ struct Sum {
       value = -0.0f;
     number = __builtin_elementwise_fma(value, Numbers(float(weight) * kUnit), number);
   }
-  /// The same of what point sampling gives.
-  INLINE void addSampled(Texel texel, TexelFormat format, uint32_t mode, uint32_t weight) {
-    if (format.kind() == TexelKind::Integer || format.blendsWords()) {
-      add(texel, format, mode, weight, Texel{});
-      return;
-    }
-    const bool isFloat = format.kind() == TexelKind::Bits;
-    addNumbers(__builtin_bit_cast(Numbers, isFloat ? forEach(texel, flushedBits) : texel), weight);
-    isSampled = true;
+  /// Adds the sum of a group, which is exact of halves, and keeps what is lost then.
+  INLINE void addGroup(const Sum &group) {
+    const Numbers sum = number + group.number, added = sum - number;
+    lost += (number - (sum - added)) + (group.number - added);
+    number = sum;
   }
   /// A number of 8 bits, cut to where one with another exponent ends.
   static INLINE float aligned(uint32_t value, uint32_t exponent) {
@@ -141,11 +170,24 @@ struct Sum {
     return StandardRgb{lower > 8 ? 0 : number >> lower, exponent}.value();
   }
 
+  static INLINE float alignedHalf(uint32_t bits, uint32_t exponent) {
+    HalvesPlace place;
+    place.include(exponent);
+    return __builtin_truncf(asFloat(bits) * place.scale()) * place.unit();
+  }
+  /// A sum in two parts as one number. Of halves it is one that is rounded to the same half: one
+  /// unit nearer to 0 where the sum is.
+  static INLINE float joined(float sum, float lost, TexelFormat format) {
+    if (lost == 0 || lost != lost) // or the sum is no number either
+      return sum;
+    const float all = sum + lost, rest = lost - (all - sum);
+    const bool isNearer = (rest < 0 && all > 0) || (rest > 0 && all < 0);
+    return asFloat(asBits(all) - (isNearer && format.kind() == TexelKind::Half));
+  }
+
   /// All weights together are 1 << `Shift`.
   template <unsigned Shift = 8> INLINE Texel result(TexelFormat format, uint32_t mode) const {
     const Numbers whole = number * float(1 << (kUnitShift - Shift));
-    if (isSampled && format.kind() != TexelKind::Bits)
-      return __builtin_bit_cast(Texel, whole);
     if (format.blendsWords())
       return {cutSum<Shift>(number.x, integer.x), cutSum<Shift>(number.y, integer.y),
               cutSum<Shift>(number.z, integer.z), cutSum<Shift>(number.w, integer.w)};
@@ -165,6 +207,11 @@ struct Sum {
                      });
     }
     Texel value = __builtin_bit_cast(Texel, whole);
+    if (isOfGroups(format)) {
+      const Numbers rest = lost * float(1 << (kUnitShift - Shift));
+      value = {asBits(joined(whole.x, rest.x, format)), asBits(joined(whole.y, rest.y, format)),
+               asBits(joined(whole.z, rest.z, format)), asBits(joined(whole.w, rest.w, format))};
+    }
     if (format.kind() == TexelKind::Bits)
       return forEach(value, [](uint32_t bits) INLINE_LAMBDA { return blendedBits(asFloat(bits)); });
     value =
@@ -184,8 +231,8 @@ struct Sum {
   }
 };
 
-/// The texels of a linear filter, whose addresses and weights `source` knows. `shift`: of weights,
-/// to the sum's.
+/// The texels of a filter, whose addresses and weights `source` knows. `shift`: of weights, to the
+/// sum's.
 template <class Source>
 INLINE void addTaps(Sum &sum, Record *record, const Source &source, uint32_t shift = 0) {
   const TexelFormat format{record->format};
@@ -196,31 +243,35 @@ INLINE void addTaps(Sum &sum, Record *record, const Source &source, uint32_t shi
         Sum::valueOf(record, readTexel(source.address(tap), format.texelShift()), format, mode);
     return source.isOutside(tap) ? border : value;
   };
-  // Numbers of sRGB are aligned in groups of four.
+  // Groups of four are cut at one place.
   constexpr unsigned kGroup = Source::kTaps < 4 ? Source::kTaps : 4;
   NO_UNROLL for (unsigned start = 0; start < Source::kTaps; start += kGroup) {
     auto forEachTap = [&](auto function) INLINE_LAMBDA {
-      if constexpr (Source::kTaps == 2) {
-        function(0);
-        function(1);
+      if constexpr (Source::kTaps < 4) {
+        UNROLL for (unsigned tap = 0; tap < Source::kTaps; ++tap) function(tap);
       } else {
         NO_UNROLL for (unsigned tap = start; tap < start + kGroup; ++tap) function(tap);
       }
     };
+    const bool isGroup = Sum::isOfGroups(format);
+    Sum ofGroup;
+    Sum &to = isGroup ? ofGroup : sum;
     Texel exponents = {};
-    if (mode & kStandardRgb)
+    if (Sum::hasPlaces(format, mode)) {
       forEachTap([&](unsigned tap) INLINE_LAMBDA {
         if (source.weight(tap))
-          exponents = __builtin_elementwise_max(exponents, valueOf(tap) & 0xff);
+          exponents = __builtin_elementwise_max(exponents, Sum::exponentsOf(valueOf(tap), mode));
       });
-    if (source.borderWeight()) {
-      if (mode & kStandardRgb)
-        exponents = __builtin_elementwise_max(exponents, border & 0xff);
-      sum.add(border, format, mode, source.borderWeight() << shift, exponents);
+      if (source.borderWeight())
+        exponents = __builtin_elementwise_max(exponents, Sum::exponentsOf(border, mode));
     }
+    if (source.borderWeight())
+      to.add(border, format, mode, source.borderWeight() << shift, exponents);
     forEachTap([&](unsigned tap) INLINE_LAMBDA {
-      sum.add(valueOf(tap), format, mode, source.weight(tap) << shift, exponents);
+      to.add(valueOf(tap), format, mode, source.weight(tap) << shift, exponents);
     });
+    if (isGroup)
+      sum.addGroup(ofGroup);
   }
 }
 
@@ -373,15 +424,32 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
     return needsCare(sum) &&
            (texels[0][channel] | texels[1][channel] | texels[2][channel] | texels[3][channel]) != 0;
   };
+  // What is added: of halves, all of them cut at one place.
+  Texel parts[4] = {texels[0], texels[1], texels[2], texels[3]};
+  if (isHalf) {
+    auto cut = [&](unsigned channel) INLINE_LAMBDA {
+      HalvesPlace place;
+      UNROLL for (unsigned tap = 0; tap < 4; ++tap)
+          place.include(weights[tap] ? texels[tap][channel] : 0);
+      UNROLL for (unsigned tap = 0; tap < 4; ++tap) parts[tap][channel] =
+          asBits(__builtin_truncf(asFloat(texels[tap][channel]) * place.scale()) * place.unit());
+    };
+    cut(0);
+    if (!isOne) {
+      cut(1);
+      cut(2);
+      cut(3);
+    }
+  }
   if (isOne) {
     float number = -0.0f;
     UNROLL for (unsigned tap = 0; tap < 4; ++tap) number =
-        __builtin_fmaf(asFloat(texels[tap].x), float(weights[tap]) * (1.0f / 256), number);
+        __builtin_fmaf(asFloat(parts[tap].x), float(weights[tap]) * (1.0f / 256), number);
     if (!isDelicate(number, 0))
       return {asBits(isHalf ? roundedToHalf(number) : number), 0, 0, 0};
   } else {
     UNROLL for (unsigned tap = 0; tap < 4; ++tap) sum.number =
-        __builtin_elementwise_fma(__builtin_bit_cast(Numbers, texels[tap]),
+        __builtin_elementwise_fma(__builtin_bit_cast(Numbers, parts[tap]),
                                   Numbers(float(weights[tap]) * Sum::kUnit), sum.number);
     const Numbers number = sum.number;
     if (!(isDelicate(number.x, 0) || isDelicate(number.y, 1) || isDelicate(number.z, 2) ||
@@ -390,10 +458,38 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
     sum.number = -0.0f;
   }
   NO_UNROLL for (unsigned tap = 0; tap < 4; ++tap)
-      sum.addNumbers(__builtin_bit_cast(Numbers, forEach(chosen(texels, tap), Sum::flushedBits)),
+      sum.addNumbers(__builtin_bit_cast(Numbers, forEach(chosen(parts, tap), Sum::flushedBits)),
                      chosen(weights, tap));
   return sum.result(format, 0);
 }
+
+/// The texel at a place in a grid, as a filter of one: `steps` move it.
+template <unsigned D, unsigned Fraction = kFraction> struct PointFootprint {
+  static constexpr unsigned kTaps = 1;
+  uint64_t place;
+  uint32_t part;
+  bool isOut = false;
+
+  INLINE PointFootprint(unsigned shift, uint32_t mode, const Grid &grid, Numbers at, uint64_t slice,
+                        Integers offsets, uint32_t part, Integers steps = Integers{})
+      : part(part) {
+    Taps taps[3] = {};
+    locatePoint<D, Fraction>(grid, mode, at, offsets, taps, steps);
+    uint32_t offset = columnOffset(grid, uint32_t(taps[0].at[0]) << shift);
+    if constexpr (D >= 2)
+      offset += uint32_t(taps[1].at[0]) * grid.rowPitch;
+    if constexpr (D == 3)
+      slice += uint32_t(taps[2].at[0]) * grid.slicePitch;
+    place = slice + offset;
+    if (!(mode & kPlainAddressing))
+      isOut = taps[0].isOutside[0] || taps[1].isOutside[0] || taps[2].isOutside[0] ||
+              (D == 1 && offsets.y && modeOf(mode, 1) == AddressMode::Border); // a row of two
+  }
+  INLINE uint64_t address(unsigned) const { return place; }
+  INLINE bool isOutside(unsigned) const { return isOut; }
+  INLINE uint32_t weight(unsigned) const { return part; }
+  INLINE uint32_t borderWeight() const { return 0; }
+};
 
 template <unsigned D, unsigned Fraction>
 INLINE void addLinear(Sum &sum, Record *record, const Grid &grid, Numbers at, uint64_t slice,

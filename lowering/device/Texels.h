@@ -39,9 +39,8 @@ INLINE float halfToFloat(uint32_t bits) {
 INLINE float roundedToHalf(float value) {
   if (__builtin_fabsf(value) >= 0x1p-14f)
     return asFloat((asBits(value) + 0x1000) & ~0x1fffu);
-  uint16_t half;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-  return halfToFloat(half);
+  const float nearest = __builtin_floorf(__builtin_fmaf(__builtin_fabsf(value), 0x1p24f, 0.5f));
+  return __builtin_copysignf(nearest * 0x1p-24f, value);
 }
 /// The integer below. NaN is 0, what is too large the largest.
 INLINE int32_t floorOf(float value) {
@@ -289,14 +288,14 @@ INLINE uint32_t columnOffset(const Grid &grid, uint32_t byte) {
   return byte / kColumnBytes * grid.columnPitch + byte % kColumnBytes;
 }
 
-/// The border's colour, of which sRGB's channels are values of 255.
+/// The border's colour as a result.
 INLINE Texel borderOf(Record *record) {
   const Texel border = {record->border[0], record->border[1], record->border[2], record->border[3]};
   if (!(record->mode & kStandardRgb))
     return border;
-  return {asBits(linearFromStandard(record, border.x).value()),
-          asBits(linearFromStandard(record, border.y).value()),
-          asBits(linearFromStandard(record, border.z).value()), border.w};
+  return {asBits(linearFromStandard(record, border.x & 0xff).value()),
+          asBits(linearFromStandard(record, border.y & 0xff).value()),
+          asBits(linearFromStandard(record, border.z & 0xff).value()), border.w};
 }
 
 } // namespace

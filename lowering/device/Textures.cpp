@@ -12,23 +12,13 @@ namespace {
 
 template <unsigned D, unsigned Fraction>
 INLINE Texel samplePoint(Record *record, const Grid &grid, Numbers at, uint64_t slice,
-                         Integers offsets, Integers steps = Integers{}) {
+                         Integers offsets) {
   const TexelFormat format{record->format};
-  const uint32_t mode = record->mode;
-  if (D == 1 && offsets.y && modeOf(mode, 1) == AddressMode::Border)
-    return borderOf(record); // of a row of two dimensions
-  Taps taps[3] = {};
-  locatePoint<D, Fraction>(grid, mode, at, offsets, taps, steps);
-  uint32_t offset = columnOffset(grid, uint32_t(taps[0].at[0]) << format.texelShift());
-  if constexpr (D >= 2)
-    offset += uint32_t(taps[1].at[0]) * grid.rowPitch;
-  if constexpr (D == 3)
-    slice += uint32_t(taps[2].at[0]) * grid.slicePitch;
-  Texel texel = decode(record, readTexel(slice + offset, format.texelShift()), format, mode);
-  if (mode & kPlainAddressing)
-    return texel;
-  return taps[0].isOutside[0] || taps[1].isOutside[0] || taps[2].isOutside[0] ? borderOf(record)
-                                                                              : texel;
+  const PointFootprint<D, Fraction> point(format.texelShift(), record->mode, grid, at, slice,
+                                          offsets, 256);
+  const Texel texel =
+      decode(record, readTexel(point.address(0), format.texelShift()), format, record->mode);
+  return point.isOutside(0) ? borderOf(record) : texel;
 }
 
 /// Offsets of texels: a signed byte for each dimension.
@@ -144,20 +134,20 @@ INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &
   const uint32_t mode = record->mode;
   if (D == 1 && mode & kLinearMemory)
     return {}; // it is for fetches
-  const bool isLinear = mode & kLinearFilter;
   const Levels levels(record, asked);
   Grid grid = record->levels ? levelOf(record, levels.level) : gridOf(record);
-  if (levels.weight == 0 && !isLinear)
+  if (!(mode & (kLinearFilter | kBlendsPoints)))
     return samplePoint<D, kFractionOf<From>>(record, grid, at, from.slice(grid), offsets);
   const TexelFormat format{record->format};
   Sum sum;
   NO_UNROLL for (bool isFirst = true;; isFirst = false) {
     const uint32_t part = isFirst ? 256 - levels.weight : levels.weight;
-    if (isLinear)
+    if (mode & kLinearFilter)
       addFiltered<D>(sum, record, grid, at, from, offsets, part);
     else
-      sum.addSampled(samplePoint<D, kFractionOf<From>>(record, grid, at, from.slice(grid), offsets),
-                     format, mode, part);
+      addTaps(sum, record,
+              PointFootprint<D, kFractionOf<From>>(format.texelShift(), mode, grid, at,
+                                                   from.slice(grid), offsets, part));
     if (levels.weight == 0 || !isFirst)
       break;
     grid = levelOf(record, levels.level + 1);
@@ -200,8 +190,10 @@ INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, c
                 shift);
         return;
       }
-      sum.addSampled(samplePoint<D, kFractionOf<From>>(record, grid, at, slice, offsets, steps),
-                     format, mode, weight << shift);
+      addTaps(sum, record,
+              PointFootprint<D, kFractionOf<From>>(format.texelShift(), mode, grid, at, slice,
+                                                   offsets, weight, steps),
+              shift);
     });
   }
   return sum.result<10>(format, mode);
@@ -241,10 +233,12 @@ INLINE Texel fetch(Record *record, const Grid &grid, Integers at, uint64_t slice
   return decode(record, readTexel(slice + offset, format.texelShift()), format, record->mode);
 }
 
-/// tld4: a component of the four texels that a linear filter would take.
+/// tld4: a component of the four texels that a linear filter would take. Each of them is blended
+/// with nothing, whatever the filter is, and without sRGB's curve.
 INLINE Texel gather(Record *record, float x, float y, uint32_t component, Integers offsets) {
   const TexelFormat format{record->format};
-  const uint32_t mode = record->mode;
+  const uint32_t mode = record->mode & ~kStandardRgb;
+  const bool isInteger = format.kind() == TexelKind::Bits && !(mode & kNumbers);
   const Grid grid = gridOf(record);
   Taps taps[3] = {};
   locatePairs<2>(grid, mode, Numbers{x == x ? x : 0, y == y ? y : 0, 0, 0}, offsets, taps);
@@ -253,9 +247,16 @@ INLINE Texel gather(Record *record, float x, float y, uint32_t component, Intege
   auto take = [&](int32_t column, int32_t row, bool isOutside) INLINE_LAMBDA {
     const uint32_t offset =
         columnOffset(grid, uint32_t(column) << format.texelShift()) + uint32_t(row) * grid.rowPitch;
-    Texel texel = decode(record, readTexel(grid.base + offset, format.texelShift()), format, mode);
-    if (isOutside)
-      texel = borderOf(record);
+    Texel texel = readTexel(grid.base + offset, format.texelShift());
+    if (isInteger) {
+      texel = isOutside ? borderOf(record) : texel;
+    } else {
+      Sum sum;
+      texel = isOutside ? Sum::valueOfBorder(record, format, mode)
+                        : Sum::valueOf(record, texel, format, mode);
+      sum.add(texel, format, mode, 256, Sum::exponentsOf(texel, mode));
+      texel = sum.result(format, mode);
+    }
     // Not by an index: a component is a number that the call gives.
     const Texel all = texel & mask;
     return all.x | all.y | all.z | all.w;

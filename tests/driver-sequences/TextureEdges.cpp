@@ -1,163 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What textures give where a rule ends: dimensions of one texel, colours of the border that a
 // format has not, zeros with a sign, and texels without a weight that are no numbers.
-#include "runtime/cuda/texture/Descriptors.h"
-#include "tests/driver-sequences/Sequence.h"
-#include <bit>
-#include <limits>
-#include <string>
-#include <vector>
+#include "tests/driver-sequences/TextureLab.h"
 
 using namespace rubia::runtime::cuda;
 
 namespace sequences {
 namespace {
 
-// Each kernel executes one instruction, at (x, y, z) of layer 1, and stores its result.
-constexpr struct {
-  const char *name, *instruction, *operands;
-} kKernels[] = {
-    {"d1", "tex.1d.v4.u32.f32", "[%p1, {%f0}]"},
-    {"d2", "tex.2d.v4.u32.f32", "[%p1, {%f0, %f1}]"},
-    {"level", "tex.level.2d.v4.u32.f32", "[%p1, {%f0, %f1}], %f2"},
-    {"d3", "tex.3d.v4.u32.f32", "[%p1, {%f0, %f1, %f2, %f2}]"},
-    {"layer1", "tex.a1d.v4.u32.f32", "[%p1, {%r4, %f0}]"},
-    {"layer2", "tex.a2d.v4.u32.f32", "[%p1, {%r4, %f0, %f1, %f1}]"},
-    {"cube", "tex.cube.v4.u32.f32", "[%p1, {%f0, %f1, %f2, %f2}]"},
-    {"firstGradient", "tex.grad.2d.v4.u32.f32",
-     "[%p1, {%f0, %f1}], {%f2, 0f3E000000}, {0f3D000000, 0f3E800000}"},
-    {"lastGradient", "tex.grad.2d.v4.u32.f32",
-     "[%p1, {%f0, %f1}], {0f3E800000, 0f3D000000}, {0f3D000000, %f2}"},
-    {"gradient", "tex.grad.2d.v4.u32.f32", "[%p1, {%f0, %f1}], {%f2, %f2}, {%f2, %f2}"},
-};
-
-std::string textOfKernels() {
-  std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n";
-  for (const auto &[name, instruction, operands] : kKernels)
-    text += std::string(".visible .entry ") + name +
-            "(.param .u64 out, .param .u64 object, .param .f32 x, .param .f32 y, .param .f32 z)\n"
-            "{\n  .reg .b32 %r<5>; .reg .f32 %f<3>; .reg .b64 %p<2>;\n"
-            "  ld.param.u64 %p0, [out];\n  ld.param.u64 %p1, [object];\n"
-            "  ld.param.f32 %f0, [x];\n  ld.param.f32 %f1, [y];\n  ld.param.f32 %f2, [z];\n"
-            "  mov.u32 %r4, 1;\n  " +
-            instruction + " {%r0, %r1, %r2, %r3}, " + operands +
-            ";\n  st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3};\n  ret;\n}\n";
-  return text;
-}
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(),
-                kInfinity = std::numeric_limits<float>::infinity();
-constexpr int kWrap = 0, kClamp = 1, kMirror = 2, kBorder = 3;
-
-struct Lab : Setup {
-  Pointer kernels = nullptr, out = nullptr;
-  Lab() {
-    const std::string text = textOfKernels();
-    cu("cuModuleLoadData", &kernels, static_cast<const void *>(text.c_str()));
-    quiet("cuMemAlloc_v2", &out, size_t(16));
-  }
-
-  // What a kernel reads there, as words.
-  void sample(const char *what, const char *kernel, ObjectHandle object, float x, float y = 0,
-              float z = 0) {
-    uint32_t words[4] = {0xcc, 0xcc, 0xcc, 0xcc};
-    Pointer function = nullptr;
-    quiet("cuMemcpyHtoD_v2", out, static_cast<const void *>(words), sizeof(words));
-    void *values[] = {&out, &object, &x, &y, &z};
-    int status = quiet("cuModuleGetFunction", &function, kernels, kernel);
-    if (!status)
-      status = quiet("cuLaunchKernel", function, 1u, 1u, 1u, 1u, 1u, 1u, 0u, kNone, &values[0],
-                     static_cast<void **>(nullptr));
-    if (!status)
-      status = quiet("cuMemcpyDtoH_v2", static_cast<void *>(words), out, sizeof(words));
-    say("  %s at %g %g %g: %d: %08x %08x %08x %08x", what, double(x), double(y), double(z), status,
-        words[0], words[1], words[2], words[3]);
-  }
-};
-
-/// An array whose texels are given; those of further levels are larger by an eighth of two.
-struct Filled {
-  ResourceDescriptor resource = {};
-  Filled(const Array3DDescriptor &shape, const std::vector<uint32_t> &words, unsigned texelBytes,
-         unsigned levels = 0) {
-    int status = 0;
-    if (!levels) {
-      status = quiet("cuArray3DCreate_v2", &resource.array, &shape);
-      status = status ? status : fill(resource.array, shape, words, texelBytes, 0);
-    } else {
-      resource.type = kResourceMipmapped;
-      status = quiet("cuMipmappedArrayCreate", &resource.mipmapped, &shape, levels);
-      for (unsigned level = 0; level < levels && !status; ++level) {
-        Pointer array = nullptr;
-        status = quiet("cuMipmappedArrayGetLevel", &array, resource.mipmapped, level);
-        status = status ? status : fill(array, shape, words, texelBytes, level);
-      }
-    }
-    if (status)
-      say("not filled: %d", status);
-  }
-  Filled(const Filled &) = delete;
-  ~Filled() {
-    if (resource.type == kResourceMipmapped)
-      quiet("cuMipmappedArrayDestroy", resource.mipmapped);
-    else
-      quiet("cuArrayDestroy", resource.array);
-  }
-
-private:
-  static int fill(Pointer array, const Array3DDescriptor &shape, const std::vector<uint32_t> &words,
-                  unsigned texelBytes, unsigned level) {
-    const auto shrunk = [&](size_t size) { return std::max<size_t>(size >> level, 1); };
-    const bool isLayered = shape.flags & (kArrayLayered | kArrayCubemap);
-    const size_t slices = isLayered ? shape.depth : shrunk(shape.depth),
-                 texels = shrunk(shape.width) * shrunk(shape.height) * std::max<size_t>(slices, 1);
-    std::vector<uint32_t> contents(texels * texelBytes / 4 + 4);
-    for (size_t i = 0; i < contents.size(); ++i)
-      contents[i] = words[i % words.size()] + (level << 20);
-    CopyParameters copy = {};
-    copy.from.type = 1;
-    copy.from.host = contents.data();
-    copy.from.pitch = copy.width = shrunk(shape.width) * texelBytes;
-    copy.from.height = copy.height = shrunk(shape.height);
-    copy.to.type = 3;
-    copy.to.array = static_cast<Array *>(array);
-    copy.depth = std::max<size_t>(slices, 1);
-    return quiet("cuMemcpy3D_v2", &copy);
-  }
-};
-
-struct Asked : TextureDescriptor {
-  explicit Asked(int x, int y, int z, int filter = 0, unsigned flags = 0) : TextureDescriptor{} {
-    addressMode[0] = x;
-    addressMode[1] = y;
-    addressMode[2] = z;
-    this->filter = filter;
-    this->flags = flags;
-    const float colors[] = {0.3125f, -0.75f, 2.125f, 0.625f};
-    for (int i = 0; i < 4; ++i)
-      border[i] = colors[i];
-  }
-  Asked &withBorder(float first, float second, float third, float fourth) {
-    const float colors[] = {first, second, third, fourth};
-    for (int i = 0; i < 4; ++i)
-      border[i] = colors[i];
-    return *this;
-  }
-};
-
-ObjectHandle texture(const Filled &filled, const Asked &asked) {
-  ObjectHandle object = 0;
-  const TextureDescriptor &descriptor = asked;
-  if (int status = quiet("cuTexObjectCreate", &object, &filled.resource, &descriptor,
-                         static_cast<const ViewDescriptor *>(nullptr)))
-    say("texture: %d", status);
-  return object;
-}
-
-uint32_t bitsOf(float value) { return std::bit_cast<uint32_t>(value); }
-
 // A dimension of one texel has its mode, and so has one that levels shrink to a texel.
 SEQUENCE(modes_of_dimensions_of_one_texel) {
-  Lab lab;
+  TextureLab lab;
   const std::vector<uint32_t> words = {bitsOf(1), bitsOf(2), bitsOf(3), bitsOf(4)};
   const struct {
     const char *what, *kernel;
@@ -200,7 +53,7 @@ SEQUENCE(modes_of_dimensions_of_one_texel) {
 
 // Modes that are none, of dimensions that there are not.
 SEQUENCE(unknown_modes_of_dimensions_that_are_not_there) {
-  Lab lab;
+  TextureLab lab;
   const std::vector<uint32_t> words = {bitsOf(1)};
   const Array3DDescriptor kShapes[] = {{4, 0, 0, kFormatFloat, 1, 0},
                                        {4, 1, 0, kFormatFloat, 1, 0},
@@ -227,7 +80,7 @@ SEQUENCE(unknown_modes_of_dimensions_that_are_not_there) {
 
 // What a format makes of the border's colour.
 SEQUENCE(colours_of_the_border) {
-  Lab lab;
+  TextureLab lab;
   const struct {
     const char *what;
     int format;
@@ -279,7 +132,7 @@ SEQUENCE(colours_of_the_border) {
 
 // Zeros of either sign, and texels without a weight.
 SEQUENCE(zeros_and_texels_without_a_weight) {
-  Lab lab;
+  TextureLab lab;
   const struct {
     const char *what;
     std::vector<uint32_t> words;
@@ -320,7 +173,7 @@ SEQUENCE(zeros_and_texels_without_a_weight) {
 
 // The same of halves, whose sums are rounded.
 SEQUENCE(halves_that_are_no_numbers) {
-  Lab lab;
+  TextureLab lab;
   const struct {
     const char *what;
     std::vector<uint32_t> words;
@@ -344,16 +197,14 @@ SEQUENCE(halves_that_are_no_numbers) {
 
 // Gradients that are no numbers, and levels, with texels that tell their level.
 SEQUENCE(details_that_are_no_numbers) {
-  Lab lab;
+  TextureLab lab;
   const std::vector<uint32_t> words = {0x3f800000};
   const Filled filled({8, 8, 0, kFormatFloat, 1, 0}, words, 4, 4);
   for (unsigned anisotropy : {0u, 16u}) {
     for (int filter : {0, 1}) {
-      Asked asked(kClamp, kClamp, kClamp, filter, kNormalizedCoordinates);
-      asked.maxAnisotropy = anisotropy;
-      asked.maxLevel = 3;
-      asked.mipmapFilter = filter;
-      const ObjectHandle object = texture(filled, asked);
+      const ObjectHandle object =
+          texture(filled, Asked(kClamp, kClamp, kClamp, filter, kNormalizedCoordinates)
+                              .withLevels(filter, 3, anisotropy));
       for (float detail : {0.0f, -0.0f, 1e-40f, 1e-30f, 0.1f, 1e30f, kInfinity, -kInfinity, kNaN}) {
         say("anisotropy %u, filter %d", anisotropy, filter);
         for (const char *kernel : {"gradient", "firstGradient", "lastGradient"})
@@ -367,7 +218,7 @@ SEQUENCE(details_that_are_no_numbers) {
 
 // Directions that lead nowhere, or on many faces, or far away.
 SEQUENCE(directions_of_a_cube_map) {
-  Lab lab;
+  TextureLab lab;
   std::vector<uint32_t> words(6 * 64);
   for (size_t i = 0; i < words.size(); ++i)
     words[i] = bitsOf(float(i));

@@ -123,7 +123,7 @@ Expected<reference::TextureObject> textureOf(const Launch &launch, const Texture
   texels.format = array.format;
   texels.channels = array.channels;
   texels.levels = std::max(array.levels, 1u);
-  texels.isMipmapped = array.levels != 0;
+  texels.levelsOfArray = array.levels;
   texels.isLayered = array.flags & kLayered;
   texels.isCube = array.flags & kCubemap;
   if (!texture.view.empty())

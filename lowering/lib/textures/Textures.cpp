@@ -216,7 +216,8 @@ Value *sampleNumbers(FunctionLowering &fn, const Geometry &geometry, Value *hand
   Value *format = fields.load(b.getInt32Ty(), offsetof(abi::Texture, format));
   Value *mode = fields.load(b.getInt32Ty(), offsetof(abi::Texture, mode));
   Value *levels = fields.load(b.getInt64Ty(), offsetof(abi::Texture, levels));
-  Value *kind = b.CreateAnd(mode, b.getInt32(abi::kPlainAddressing | abi::kLinearMemory));
+  constexpr uint32_t kKinds = abi::kPlainAddressing | abi::kLinearMemory | abi::kBlendsPoints;
+  Value *kind = b.CreateAnd(mode, b.getInt32(kKinds));
   Value *isShort = b.CreateAnd(b.CreateICmpEQ(format, b.getInt32(abi::kFormatOneWord)),
                                b.CreateICmpEQ(kind, b.getInt32(abi::kPlainAddressing)));
   isShort = b.CreateAnd(isShort, b.CreateICmpEQ(levels, b.getInt64(0)));

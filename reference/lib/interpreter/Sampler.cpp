@@ -37,21 +37,35 @@ float halfToFloat(uint16_t half) {
                (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24)));
 }
 
-// The nearest f16, ties away from 0, as a number.
+// What a floating-point format has: the digits of its numbers, and the exponent of the least normal
+// one.
+struct FloatLimits {
+  int digits, least;
+};
+constexpr FloatLimits kHalf = {11, -14}, kSingle = {24, -126};
+
+int exponentOf(double value, const FloatLimits &limits) {
+  return value == 0 ? limits.least : std::max(std::ilogb(value), limits.least);
+}
+
+// The nearest number of a format, ties away from 0.
+double rounded(double value, const FloatLimits &limits) {
+  if (!std::isfinite(value))
+    return value;
+  const int last = exponentOf(value, limits) - limits.digits + 1;
+  return std::copysign(std::ldexp(std::round(std::ldexp(value, -last)), last), value);
+}
 float roundedToHalf(double value) {
-  if (value == 0 || !std::isfinite(value))
-    return float(value);
-  const int exponent = std::max(std::ilogb(value), -14) - 10;
-  const double rounded = std::ldexp(std::round(std::ldexp(value, -exponent)), exponent);
-  return float(std::fabs(rounded) >= 65520 ? std::copysign(INFINITY, value) : rounded);
+  const double half = rounded(value, kHalf);
+  return float(std::fabs(half) >= 65520 ? std::copysign(INFINITY, value) : half);
 }
 
 // The f16 that is nearer to 0. The largest stays finite.
 float cutToHalf(double value) {
   if (value == 0 || !std::isfinite(value))
     return float(value);
-  const int exponent = std::max(std::ilogb(value), -14) - 10;
-  const double cut = std::ldexp(std::trunc(std::ldexp(value, -exponent)), exponent);
+  const int last = exponentOf(value, kHalf) - kHalf.digits + 1;
+  const double cut = std::ldexp(std::trunc(std::ldexp(value, -last)), last);
   return float(std::copysign(std::min(std::fabs(cut), 65504.0), value));
 }
 
@@ -59,7 +73,9 @@ float cutToHalf(double value) {
 double flushed(double value) {
   return std::fabs(value) < 0x1p-126 ? std::copysign(0.0, value) : value;
 }
-uint32_t blended(double sum) { return std::isnan(sum) ? 0x7fffffff : wordOf(float(flushed(sum))); }
+uint32_t blended(double sum) {
+  return std::isnan(sum) ? 0x7fffffff : wordOf(float(flushed(rounded(sum, kSingle))));
+}
 uint32_t blendedHalf(double sum) {
   return std::isnan(sum) ? 0x7fffe000 : wordOf(roundedToHalf(sum));
 }
@@ -119,12 +135,16 @@ TexelFormat TexelFormat::of(int format) {
 Sampler::Sampler(const TextureObject &texture, const Movement &movement)
     : texels(texture.texels), state(texture.sampler), movement(movement),
       format(TexelFormat::of(texels.format)),
-      isNormalizedCoordinates(state.flags & kNormalized || texels.isMipmapped) {
+      isNormalizedCoordinates(state.flags & kNormalized || texels.levelsOfArray > 1) {
   if (format.meaning == Meaning::Integer && format.bytes < 4 && !texture.isSurface &&
       !(state.flags & kReadAsInteger))
     format.meaning = Meaning::Normalized;
   isStandardRgb = state.flags & kStandardRgb && format.meaning == Meaning::Normalized &&
                   format.bytes == 1 && !format.isSigned;
+  setBorder();
+}
+
+void Sampler::setBorder() {
   border.resize(texelBytes());
   for (unsigned i = 0; i < texels.channels; ++i) {
     const uint64_t bits = borderBits(i);
@@ -221,8 +241,7 @@ Texel Sampler::read(const uint8_t *texel) const {
   return result;
 }
 
-// An H100 adds the texels of a filter four by four. In each four it cuts digits to those that the
-// largest number has.
+// The same of sRGB, whose numbers are cut where the largest ends.
 float Sampler::blendCurved(ArrayRef<Tap> taps, unsigned channel, unsigned unit) const {
   const size_t four = state.isLinear ? 4 : 1;
   double sum = 0;
@@ -238,7 +257,7 @@ float Sampler::blendCurved(ArrayRef<Tap> taps, unsigned channel, unsigned unit) 
       if (tap.weight)
         sum += lightOf(tap).cutAt(largest) * tap.weight;
   }
-  return state.isLinear ? roundedToHalf(sum / unit) : float(sum / unit);
+  return roundedToHalf(sum / unit);
 }
 
 uint32_t Sampler::movedWord(uint32_t word, double magnitude, bool isCoarse) const {
@@ -255,6 +274,37 @@ uint32_t Sampler::movedWord(uint32_t word, double magnitude, bool isCoarse) cons
   return uint32_t(moved(kF32, word, shareOf(movement, word) * bound));
 }
 
+// An H100 adds the texels of a filter four by four. Of numbers with an exponent it cuts each four
+// at one place: four bits below the last one of the largest. How it adds fours is not known to the
+// last bit.
+Sampler::Blend Sampler::blendNumbers(ArrayRef<Tap> taps, unsigned channel, unsigned unit) const {
+  Blend result;
+  const size_t four = state.isLinear ? 4 : 1;
+  const FloatLimits &limits = format.meaning == Meaning::Half ? kHalf : kSingle;
+  const bool hasExponents = format.meaning == Meaning::Half || format.meaning == Meaning::Float;
+  const auto value = [&](const Tap &tap) {
+    return numberOf(bitsAt(tap.texel ? tap.texel : border.data(), channel));
+  };
+  for (; !taps.empty(); taps = taps.drop_front(std::min(four, taps.size()))) {
+    int last = limits.least;
+    for (const Tap &tap : taps.take_front(four))
+      if (tap.weight && std::isfinite(value(tap)))
+        last = std::max(last, exponentOf(value(tap), limits));
+    last -= limits.digits + 3;
+    for (const Tap &tap : taps.take_front(four)) {
+      if (!tap.weight)
+        continue;
+      double number = value(tap);
+      if (hasExponents && std::isfinite(number))
+        number = std::ldexp(std::trunc(std::ldexp(number, -last)), last);
+      number *= double(tap.weight) / unit;
+      result.sum += number;
+      result.magnitude += std::fabs(number);
+    }
+  }
+  return result;
+}
+
 Texel Sampler::blend(ArrayRef<Tap> taps, bool isCoarse, unsigned unit) const {
   Texel result = {};
   for (unsigned i = 0; i < texels.channels; ++i) {
@@ -262,14 +312,7 @@ Texel Sampler::blend(ArrayRef<Tap> taps, bool isCoarse, unsigned unit) const {
       result[i] = movedWord(wordOf(blendCurved(taps, i, unit)), 1, isCoarse);
       continue;
     }
-    double sum = -0.0, magnitude = 0;
-    for (const Tap &tap : taps)
-      if (tap.weight) {
-        const double part =
-            numberOf(bitsAt(tap.texel ? tap.texel : border.data(), i)) * tap.weight / unit;
-        sum += part;
-        magnitude += std::fabs(part);
-      }
+    const auto [sum, magnitude] = blendNumbers(taps, i, unit);
     switch (format.meaning) {
     case Meaning::Float:
       result[i] = blended(sum);
@@ -451,6 +494,12 @@ std::array<float, 3> directionOf(const std::array<float, 3> &at) {
   return {at[0] * scale, at[1] * scale, at[2] * scale};
 }
 
+// A part of a direction on a face; one that is no number leads to its middle.
+float partOf(const std::array<float, 3> &direction, int axis, int sign) {
+  const float part = direction[size_t(axis)];
+  return float(sign) * (part == part ? part + 0.0f : 0.0f); // no -0
+}
+
 // A part that is no number counts for less than none.
 template <typename T> unsigned faceOf(const std::array<T, 3> &direction) {
   const auto magnitude = [&](int axis) -> T {
@@ -495,8 +544,7 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
   const Face &face = kFaces[number];
   // Of [0, 1]. Sums with 1 are cut as coordinates are.
   const auto on = [&](int axis, int sign) {
-    const double at = sign * double(direction[size_t(axis)]);
-    const double steps = std::isnan(at) ? 0 : std::floor(std::ldexp(at, kFractionBits));
+    const double steps = std::floor(std::ldexp(partOf(direction, axis, sign), kFractionBits));
     return std::ldexp(std::clamp(steps, -0x1p22, 0x1p22) + (1 << kFractionBits), -kFaceBits);
   };
   const int64_t size = grid.sizes[0], slice = sliceOf(place.layer);
@@ -600,13 +648,13 @@ Ellipse Sampler::cubeEllipseOf(const SamplePlace &place, bool &isOnFace) const {
     to = directionOf(to);
     const unsigned other = faceOf(to);
     const auto move = [&](int axis, int sign) -> double {
-      const float begin = float(sign) * from[size_t(axis)], start = begin == begin ? begin : 0,
-                  end = float(sign) * to[size_t(axis)];
+      const float start = partOf(from, axis, sign), end = partOf(to, axis, sign);
       if (kFaces[other].major != axis)
         return cutGradient(double(end - start) * half);
-      const float height = float(face.sign) * to[size_t(face.major)];
-      const double way = cutGradient(1 - (end < 0 ? -start : start)) + cutGradient(1 - height);
-      return cutGradient((end < 0 ? -way : way) * half);
+      const float height = partOf(to, face.major, face.sign);
+      const bool isDown = std::signbit(end);
+      const double way = cutGradient(1 - (isDown ? -start : start)) + cutGradient(1 - height);
+      return cutGradient((isDown ? -way : way) * half);
     };
     isOnFace &= other == number;
     const bool isOpposite = (other ^ number) == 1; // it lies a whole face away
@@ -678,6 +726,12 @@ Texel Sampler::sampleEllipse(const SamplePlace &place, const Ellipse &ellipse) c
   return blend(taps, true, 1024);
 }
 
+// A point filter's texels are blended too, be it with nothing, with anisotropy or a filter between
+// levels.
+bool Sampler::blends() const {
+  return state.isLinear || isAnisotropic() || (texels.levelsOfArray && state.hasLinearLevels);
+}
+
 Texel Sampler::sample(const SamplePlace &place) const {
   if (place.gradients && isAnisotropic() && place.isCube) {
     bool isOnFace = false;
@@ -692,7 +746,7 @@ Texel Sampler::sample(const SamplePlace &place) const {
   addTaps(place, detail.level, kOne - detail.fraction, state.isLinear, taps);
   if (detail.fraction)
     addTaps(place, detail.level + 1, detail.fraction, state.isLinear, taps);
-  if (taps.size() == 1)
+  if (!blends())
     return read(taps[0].texel ? taps[0].texel : border.data());
   return blend(taps, texels.isCube);
 }
@@ -702,9 +756,13 @@ Texel Sampler::gather(const SamplePlace &place, unsigned channel) const {
   addTaps(place, detailOf(place).level, kOne, true, taps);
   Texel result = {};
   constexpr unsigned kOrder[] = {2, 3, 1, 0}; // against the clock, from the lower left
+  Sampler plain(*this);                       // blends each with nothing, and knows no curve
+  plain.isStandardRgb = false;
+  plain.setBorder();
   for (unsigned i = 0; i < 4; ++i) {
     const uint8_t *texel = taps[kOrder[i]].texel;
-    result[i] = read(texel ? texel : border.data())[channel];
+    const Tap tap = {texel, kOne};
+    result[i] = plain.blend(tap, false)[channel];
   }
   return result;
 }

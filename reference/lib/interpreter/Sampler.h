@@ -102,11 +102,18 @@ private:
   Texel read(const uint8_t *texel) const;
   /// `isCoarse`: it is known up to a step of the weights (docs/textures.md).
   Texel blend(llvm::ArrayRef<Tap> taps, bool isCoarse, unsigned unit = 256) const;
+  struct Blend {
+    double sum = -0.0, magnitude = 0; // the latter of all numbers without their signs
+  };
+  Blend blendNumbers(llvm::ArrayRef<Tap> taps, unsigned channel, unsigned unit) const;
+  /// Whether texels are what a filter gives, which knows one NaN and rounds.
+  bool blends() const;
   /// A result within its bound. `magnitude`: that of the weighted texels.
   uint32_t movedWord(uint32_t word, double magnitude, bool isCoarse) const;
   /// A channel with sRGB's curve; alpha has none.
   bool isCurved(unsigned channel) const { return isStandardRgb && channel < 3; }
   float blendCurved(llvm::ArrayRef<Tap> taps, unsigned channel, unsigned unit) const;
+  void setBorder();
   double numberOf(uint64_t bits) const;
   uint64_t bitsAt(const uint8_t *texel, unsigned channel) const;
   uint64_t borderBits(unsigned channel) const;

@@ -309,8 +309,9 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   if (view)
     if (Result result = applyView(*view, source))
       return result;
-  // With levels there are no others, but the flag still decides about address modes.
-  const bool isNormalized = texture.flags & kNormalizedCoordinates || source.mipmapped;
+  // With several levels there are no others, but the flag still decides about address modes.
+  const bool isNormalized = texture.flags & kNormalizedCoordinates ||
+                            (source.mipmapped && source.mipmapped->levels.size() > 1);
   record = {};
   record.grid = source.grid;
   record.format = formatOf(source.format, texture.flags & kReadAsInteger);
@@ -341,6 +342,8 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   if (blends && !source.isLinear && isInteger && source.format.channelShift == 2)
     record.format |= abi::TexelFormat::kBlendsWords | uint32_t(source.format.isSigned)
                                                           << abi::TexelFormat::kSignShift;
+  if (source.format.isFloat && source.format.channelShift == 2)
+    record.mode |= abi::kNumbers;
   if ((record.mode & abi::kAddressModes) == abi::kAllClamp)
     record.mode |= abi::kPlainAddressing;
   if (isPlainFilter(record) && !source.mipmapped)
@@ -360,9 +363,12 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   for (unsigned i = 0; i < 4; ++i)
     if (i < source.format.channels) // the others are 0, as those of texels
       record.border[i] = record.mode & abi::kStandardRgb && i < 3
-                             ? standardRgbOf(texture.border[i])
+                             ? standardRgbOf(texture.border[i]) |
+                                   uint32_t(abi::normalizedOf(texture.border[i], 8, false)) << 8
                              : borderWord(format, texture.border[i]);
   record.maxAnisotropy = anisotropyOf(texture.maxAnisotropy);
+  if (texture.filter == 0 && !source.isLinear && (blends || record.maxAnisotropy > 1))
+    record.mode |= abi::kBlendsPoints;
   if (record.maxAnisotropy > 1 && isInteger && source.format.channelShift == 2)
     return fail(kNotSupported, "texture: anisotropy of 32-bit integers");
   if (source.mipmapped) {

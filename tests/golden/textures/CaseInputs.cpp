@@ -32,7 +32,11 @@ std::vector<uint8_t> texelsOf(const TextureCase &c, unsigned level) {
   std::vector<uint8_t> bytes(texels * texelBytes(c));
   for (size_t i = 0; i < texels * c.channels; ++i) {
     uint32_t bits = random.next() >> 8;
-    if (format.code == 0x20) // of 12 bits, with the level
+    if (c.isWide && format.code == 0x20) // below 1
+      bits = random.below(2) << 31 | (126 - random.below(24)) << 23 | (bits & 0x7fffff);
+    else if (c.isWide && format.code == 0x10)
+      bits &= 0xbbff;
+    else if (format.code == 0x20) // of 12 bits, with the level
       bits = std::bit_cast<uint32_t>(float(int(bits % 4096) - 1024) * 0.125f + float(level));
     else if (format.code == 0x10)
       bits = halfOf(int(bits % 4095) - 2047);
@@ -110,7 +114,8 @@ std::vector<uint32_t> coordinatesOf(const TextureCase &c) {
       } else if (c.ask == Ask::Integer) {
         *at = uint32_t(integerCoordinate(random, i, sizes[d]));
       } else {
-        *at = std::bit_cast<uint32_t>(coordinate(random, i, sizes[d], c.flags & 2));
+        const unsigned index = c.isWide ? i + kTextureCoordinates : i;
+        *at = std::bit_cast<uint32_t>(coordinate(random, index, sizes[d], c.flags & 2));
       }
     }
   }

@@ -738,6 +738,56 @@ struct List {
         add(c, ".fine" + std::to_string(scale));
       }
   }
+
+  // Sums of numbers that are large and small.
+  void sums() {
+    for (int format : {0x10, 0x20}) {
+      for (Shape shape : {Shape::D1, Shape::D2, Shape::D3, Shape::Layered2, Shape::Cube})
+        for (unsigned channels : {1u, 4u})
+          for (int mode : {1, 3}) {
+            if (mode == 3 && shape != Shape::D2)
+              continue;
+            TextureCase c = wide(shape, format, channels);
+            c.addressX = c.addressY = mode;
+            c.flags = shape == Shape::Cube ? 0x42 : 0;
+            add(c, ".wide");
+          }
+      for (Shape shape : {Shape::D2, Shape::D3}) {
+        TextureCase c = wide(shape, format, 4);
+        c.ask = Ask::Level;
+        c.mipmapFilter = 1;
+        c.flags = 2;
+        c.levels = 3;
+        c.maxLevel = 2;
+        add(c, ".wide");
+      }
+    }
+    // What a filter makes of what it does not blend.
+    for (int format : {8, 0x20})
+      for (Ask ask : {Ask::Integer, Ask::Gather, Ask::Float})
+        for (unsigned anisotropy : {0u, 4u}) {
+          TextureCase c = wide(Shape::D2, format, 4);
+          c.ask = ask;
+          c.filter = ask != Ask::Float;
+          c.maxAnisotropy = anisotropy;
+          add(c, ".wide.aniso" + std::to_string(anisotropy));
+        }
+    for (int mipmapFilter : {0, 1}) {
+      TextureCase c = wide(Shape::D2, 8, 4);
+      c.filter = 0;
+      c.mipmapFilter = mipmapFilter;
+      c.levels = 1;
+      add(c, mipmapFilter ? ".wide.mip" : ".wide.nearest");
+    }
+  }
+  static TextureCase wide(Shape shape, int format, unsigned channels) {
+    TextureCase c = base(shape);
+    c.format = format;
+    c.channels = channels;
+    c.filter = 1;
+    c.isWide = true;
+    return c;
+  }
 };
 
 } // namespace
@@ -777,7 +827,12 @@ const std::vector<TextureCase> &textureCases(unsigned recording) {
     list.corners();
     return list.all;
   }();
-  const std::vector<TextureCase> *lists[] = {&first, &second, &third, &fourth};
+  static const std::vector<TextureCase> fifth = [] {
+    List list;
+    list.sums();
+    return list.all;
+  }();
+  const std::vector<TextureCase> *lists[] = {&first, &second, &third, &fourth, &fifth};
   return *lists[recording];
 }
 

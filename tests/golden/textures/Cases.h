@@ -37,11 +37,12 @@ struct TextureCase {
   unsigned component = 0; // of a gather
   unsigned scale = 1;     // gradients: texels of the larger one
   unsigned offsets = 0;   // which offsets of texels the instruction has: an index, 0 for none
+  bool isWide = false;    // texels have all exponents and digits, and no coordinate is special
   View view;
   int statusHere = 0; // what Rubia answers instead of an H100, which reads behind the array
 };
 
-/// In the order of the recordings, of which there are four.
+/// In the order of the recordings, of which there are five.
 const std::vector<TextureCase> &textureCases(unsigned recording);
 
 inline constexpr unsigned kTextureCoordinates = 4096;

@@ -2,7 +2,7 @@
 // Records what a GPU gives for all cases: for each case its status and its results, as words.
 //
 // Usage: texture-recorder LIBCUDA RECORDING OUT
-//   RECORDING: 0 to 3, the lists of Cases.h; surfaces, that of SurfaceCases.h
+//   RECORDING: 0 to 4, the lists of Cases.h; surfaces, that of SurfaceCases.h
 #include "tests/golden/textures/Runner.h"
 #include <cstdio>
 #include <cstdlib>

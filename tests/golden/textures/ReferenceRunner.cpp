@@ -29,7 +29,7 @@ reference::Texels texelsOf(const TextureCase &c, std::vector<uint8_t> &bytes) {
   texels.format = c.format;
   texels.channels = c.channels;
   texels.levels = std::max(c.levels, 1u);
-  texels.isMipmapped = c.levels != 0;
+  texels.levelsOfArray = c.levels;
   texels.isCube = c.shape == Shape::Cube || c.shape == Shape::LayeredCube;
   texels.isLayered =
       c.shape == Shape::Layered1 || c.shape == Shape::Layered2 || c.shape == Shape::LayeredCube;
