@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <vector>
 
 extern "C" {
 
@@ -21,6 +22,7 @@ struct Fake {
   std::atomic<int> nextError = 0, broken = 0;
   std::atomic<int> launches = 0, streams = 0, synchronizations = 0, deadUses = 0;
   std::atomic<void *> lastStream = nullptr;
+  std::vector<std::pair<const uint64_t *, uint64_t>> waits; // for words, until they are met
 };
 static Fake &fake = *new Fake;
 static thread_local int device = 0;
@@ -202,7 +204,19 @@ int hipStreamSynchronize(void *stream) {
 int hipStreamQuery(void *) { return done(); }
 // Nothing waits here.
 int hipStreamWaitValue32(void *, void *, uint32_t, unsigned, uint32_t) { return 0; }
-int hipStreamWaitValue64(void *, void *, uint64_t, unsigned, uint64_t) { return 0; }
+int hipStreamWaitValue64(void *, void *word, uint64_t value, unsigned, uint64_t) {
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  fake.waits.push_back({static_cast<const uint64_t *>(word), value});
+  return 0;
+}
+// Whether all words have come to what streams wait for. Their memory is still there.
+bool fakeHipWaitsAreMet() {
+  std::lock_guard<std::mutex> lock(fake.mutex);
+  while (!fake.waits.empty() &&
+         __atomic_load_n(fake.waits.back().first, __ATOMIC_ACQUIRE) >= fake.waits.back().second)
+    fake.waits.pop_back();
+  return fake.waits.empty();
+}
 int hipStreamWriteValue32(void *, void *word, uint32_t value, unsigned) {
   return *static_cast<uint32_t *>(word) = value, 0;
 }

@@ -326,7 +326,7 @@ TEST_F(Graphs, RunBranchesAtTheSameTime) {
   arrived = 0;
   auto meet = [](void *) {
     ++arrived;
-    for (int i = 0; arrived < 2 && i < 5000; ++i)
+    for (int i = 0; arrived < 2 && i < 60'000; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     arrived += arrived >= 2 ? 10 : 0;
   };
@@ -349,7 +349,7 @@ void countEnd(void *) { ++ended; }
 void dawdle(void *) { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
 
 bool endsSoon(int count) {
-  for (int i = 0; ended < count && i < 5000; ++i)
+  for (int i = 0; ended < count && i < 60'000; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return ended == count;
 }

@@ -41,7 +41,8 @@ TEST_F(InContext, WordsOfGatesAreTakenAgain) {
       ASSERT_EQ(cu("cuStreamCreate", &stream, 1u), kSuccess);
       ASSERT_EQ(cu("cuStreamWaitValue32_v2", stream, word, 1u, 0u), kSuccess);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // for the gates to open
+    while (!fakeHip<bool()>("fakeHipWaitsAreMet")()) // the gates open
+      std::this_thread::yield();
     for (Stream *stream : streams)
       ASSERT_EQ(cu("cuStreamDestroy_v2", stream), kSuccess);
     for (int i = 0; i < kStreams; ++i)

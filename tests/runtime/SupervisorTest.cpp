@@ -9,6 +9,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -32,6 +33,12 @@ using Clock = std::chrono::steady_clock;
 
 double secondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+bool touch(const std::string &path) {
+  std::error_code error;
+  raw_fd_ostream(path, error) << "";
+  return !error;
 }
 
 class SupervisorTest : public ::testing::Test {
@@ -189,19 +196,29 @@ TEST_F(SupervisorTest, LazilyNothingIsCompiledAhead) {
 // By the whole way, with a unit that is under way for somebody who does not need it yet.
 TEST_F(SupervisorTest, AProgramGetsWhatItNeedsWhileTheRestIsCompiled) {
   setenv("RUBIA_COMPILE", "eager", 1);
-  ModuleImage i = image({"sleep_30_a", "b", "sleep_30_c"});
+  // Two units last until the test lets them end, by files that their compile process looks for.
+  SmallString<128> made;
+  ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-gates", made));
+  const std::string gates = made.str().str();
+  setenv("RUBIA_TEST_GATES", gates.c_str(), 1);
+  setenv("RUBIA_SANDBOX", "off", 1); // which forbids that
+  ModuleImage i = image({"gate_a", "b", "gate_c"});
   Compiler &compiler = Compiler::create({directory(), {}}, {});
   auto manifest = compiler.manifest(i);
   ASSERT_TRUE(bool(manifest)) << toString(manifest.takeError());
   compiler.compileAhead(i, **manifest, "gfx1100");
-  usleep(300'000);
-  Clock::time_point begin = Clock::now();
+  while (!sys::fs::exists(gates + "/gate_a.reached"))
+    usleep(1000);
   auto code = compiler.codeObject(i, 1, "gfx1100");
   EXPECT_TRUE(bool(code)) << toString(code.takeError());
-  EXPECT_LT(secondsSince(begin), 2.5);
+  ASSERT_TRUE(touch(gates + "/gate_a"));
   auto waited = compiler.codeObject(i, 0, "gfx1100"); // is not compiled twice
   EXPECT_TRUE(bool(waited)) << toString(waited.takeError());
   EXPECT_EQ(times(CacheEvent::Compiled), 3u);
+  ASSERT_TRUE(touch(gates + "/gate_c"));
+  (void)sys::fs::remove_directories(made);
+  for (const char *name : {"RUBIA_TEST_GATES", "RUBIA_SANDBOX"})
+    unsetenv(name);
 }
 
 // Large results go when others come; they are in the directory.
@@ -387,24 +404,35 @@ protected:
 };
 
 TEST_F(Waiting, TheLockOfWhoGoesOnIsWaitedFor) {
+  constexpr unsigned kPatienceMs = 1000;
+  int isLocked[2], mayEnd[2];
+  ASSERT_EQ(pipe(isLocked), 0);
+  ASSERT_EQ(pipe(mayEnd), 0);
   pid_t owner = fork();
   if (owner == 0) {
+    close(mayEnd[1]);
     CompileLock lock(directory(), "key", 0);
-    for (int i = 0; i < 8; ++i) {
-      usleep(100'000);
+    const bool told = write(isLocked[1], "x", 1) == 1;
+    pollfd end = {mayEnd[0], POLLIN, 0};
+    while (poll(&end, 1, 10) == 0)
       lock.beat();
-    }
-    _exit(lock.owned() ? 0 : 1);
+    _exit(told && lock.owned() ? 0 : 1);
   }
-  while (!sys::fs::exists(folder + "/rubia-temporaries/" +
-                          sys::path::stem(directory().pathOf("key")) + ".lock"))
-    usleep(1000);
-  usleep(20'000); // it is locked
-  Clock::time_point begin = Clock::now();
-  CompileLock lock(directory(), "key", 400);
+  char byte;
+  ASSERT_EQ(read(isLocked[0], &byte, 1), 1);
+  std::atomic<bool> hasReturned = false;
+  std::thread ending([&] { // after longer than anybody waits for an owner that is not heard of
+    std::this_thread::sleep_for(std::chrono::milliseconds(3 * kPatienceMs / 2));
+    EXPECT_FALSE(hasReturned);
+    close(mayEnd[1]);
+  });
+  CompileLock lock(directory(), "key", kPatienceMs);
+  hasReturned = true;
   EXPECT_TRUE(lock.owned());
-  EXPECT_GT(secondsSince(begin), 0.5);
+  ending.join();
   EXPECT_TRUE(succeeded(owner));
+  for (int open : {isLocked[0], isLocked[1], mayEnd[0]})
+    close(open);
 }
 
 TEST_F(Waiting, LongAUnitThatTakesLongIsCompiledOnce) {

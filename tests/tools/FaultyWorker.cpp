@@ -2,7 +2,8 @@
 // rubia-worker with defects: a unit dies, hangs or eats memory as the name of its first kernel says
 // (abort_1, segfault_1, terminated_1, cpu_1, overflow_1, hang_1, memory_1), takes so many tenths of
 // a second (sleep_15_1), takes five times five of them and says so each time (parts_1), says so
-// for ever (chatter_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what
+// for ever (chatter_1), lasts until the folder RUBIA_TEST_GATES has a file of its name (gate_1), or
+// stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what
 // its sandbox forbids (escape_1), or hand its supervisor an entry that nobody asked for (forge_1).
 // Everything else
 // is the worker as it is shipped: the linker puts this in front of PtxImage::compile (--wrap),
@@ -53,6 +54,15 @@ static void forge() {
 Result faultyCompile(const runtime::PtxImage *, const lowering::Unit &,
                      const runtime::PipelineOptions &) asm("__wrap_" COMPILE);
 
+// Tells that it has come, and waits.
+static void passGate(const std::string &path) {
+  const int reached = open((path + ".reached").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (reached >= 0)
+    close(reached);
+  while (reached >= 0 && access(path.c_str(), F_OK) != 0)
+    usleep(1000);
+}
+
 static unsigned recurse(unsigned depth) {
   volatile char frame[4096];
   frame[depth % sizeof(frame)] = 1;
@@ -90,6 +100,8 @@ Result faultyCompile(const runtime::PtxImage *image, const lowering::Unit &unit,
     name.consumeInteger(10, tenths);
     usleep(tenths * 100'000);
   }
+  if (const char *gates = getenv("RUBIA_TEST_GATES"); gates && name.starts_with("gate_"))
+    passGate(std::string(gates) + "/" + name.str());
   if (name.starts_with("parts_"))
     for (unsigned part = 1; part <= 5; ++part) {
       usleep(500'000);
