@@ -102,10 +102,10 @@ TEST(OutOfScopeInstructions, AreRefusedOnSomeTarget) {
     for (const TargetCase &target : casesOf({name}))
       for (const Refused &one : takeCensus(target).refused)
         if (const OutOfScope *row = findOutOfScope(one.key, one.instruction.fullName))
-          refused.insert(row->name);
+          refused.insert(row->name.str());
   for (size_t i = 0; i < kOutOfScope.count; ++i)
-    EXPECT_TRUE(refused.count(kOutOfScope.rows[i].name))
-        << kOutOfScope.rows[i].name << " is executed, or no target has it";
+    EXPECT_TRUE(refused.count(kOutOfScope.rows[i].name.str()))
+        << kOutOfScope.rows[i].name.str() << " is executed, or no target has it";
 }
 
 } // namespace

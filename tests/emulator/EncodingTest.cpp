@@ -48,6 +48,10 @@ const Encoding kRefused[] = {
     {"MFMA with a literal", "gfx942", {0xd3c8a35c, 0x53fdfe92}, kNone},
     {"typed buffer with a literal", "gfx90a", {0xe8ff4cff, 0xff1dff34}, kNone},
     {"VOP3 with a literal", "gfx950", {0xd07c72ff, 0x012dfec5, 0x3f800000}, kNone},
+    // What looks like a literal is the number of a result, behind which LLVM looks for one.
+    {"v_cmp_o_f16 with result 255", "gfx1100", {0xd40ebeff, 0x17279112}, kNone},
+    {"v_cmp_class_f16 with result 255", "gfx1201", {0xd47dfaff, 0x9aa3d3b6}, kNone},
+    {"v_cmp_o_f16 with result 255", "gfx1030", {0xd40ebeff, 0x17279112}, kNone},
     // Scaled products.
     {"A is a literal", "gfx950", {0xd3ad8463, 0x379dfeff, 0x0de5d029, 0x4f3f8d63}, kNone},
     {"B is a literal", "gfx950", {0xd3ae879c, 0x950b40ff, 0x83c4faac, 0x6ad35bfd}, kNone},

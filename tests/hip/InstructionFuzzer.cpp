@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random and damaged instruction streams through HIP's functions: whatever a code object holds, the
-// emulator executes it, refuses it or ends it with a fault, and neither crashes, hangs nor touches
-// what is not its own (which sanitizers see).
+// Random and damaged instruction streams: whatever a code object holds, the emulator executes it,
+// refuses it or ends it with a fault, and neither crashes, hangs nor touches what is not its own
+// (which sanitizers see).
 //
-//   instruction-fuzzer [--seconds N] [--seed N] [--arch A,B] [--replay ARCH:SEED:NUMBER]
+//   instruction-fuzzer [--seconds N] [--seed N] [--arch A,B]
+//   instruction-fuzzer --replay ARCH:SEED:NUMBER[:batch]
 //
-// Streams are executed in child processes under limits, some hundred in each. Stream NUMBER of a
-// seed is always the same. Exits with 1 if a child died or hung, with the words of the stream on
-// stderr and how to see it again.
+// A code object holds many streams, and each is a launch of its own by the emulator's interface,
+// which needs no threads. One of kAlone has a code object for itself and goes through HIP's
+// functions. All is done in child processes under limits, some thousand streams in each. What a
+// child dies of is looked for among the streams of its code object, one by one. Exits with 1 if a
+// child died or hung, with the words of the stream on stderr and how to see it again.
 #define __HIP_PLATFORM_AMD__ 1
+#include "emulator/Emulator.h"
 #include "tests/Targets.h"
-#include "tests/emulator/Fixture.h"
+#include "tests/hip/InstructionStreams.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/raw_ostream.h"
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fcntl.h>
 #include <hip/hip_runtime_api.h>
-#include <random>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -27,280 +29,25 @@
 #include <unistd.h>
 
 using namespace llvm;
+using namespace rubia::fuzz;
+namespace emulator = rubia::emulator;
 
 namespace {
 
-using Random = std::mt19937_64;
-using Bytes = std::vector<uint8_t>;
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kBodyWords = 64;              // of a stream, with the s_nop behind it
-constexpr unsigned kStreamsOfChild = 400;        // so that settings vary
+constexpr unsigned kStreamsOfChild = 4096; // so that settings vary
+constexpr unsigned kAlone = 64;
 constexpr auto kHang = std::chrono::seconds(60); // an endless loop ends earlier, on any machine
-constexpr uint32_t kMark = 0xbf8005a5;           // s_nop with an operand that nobody else has
-
-struct Processor {
-  std::string name;
-  unsigned major = 0;
-  Bytes open, sized; // kernels around a body of marks; with and without .size
-  size_t openAt = 0, sizedAt = 0;
-  std::vector<uint32_t> sound; // what clang makes of ordinary kernels
-};
-
-/// Registers that instructions find something in: s[2:5] and v[2:3] point to memory, s[8:11] is a
-/// buffer, v1 four times the lane, the others small numbers and floats.
-std::string kernelText(const Processor &p, unsigned waveSize, bool sized) {
-  std::string text = ".text\n.globl k\n.p2align 8\n.type k,@function\nk:\n";
-  text += "  s_load_dwordx4 s[4:7], s[0:1], 0x0\n";
-  text += p.major == 12 ? "  s_wait_kmcnt 0x0\n" : "  s_waitcnt lgkmcnt(0)\n";
-  text += "  s_mov_b64 s[2:3], s[4:5]\n  s_mov_b64 s[8:9], s[4:5]\n  s_and_b32 s9, s9, 0xffff\n"
-          "  s_mov_b32 s10, 4096\n  s_mov_b32 s11, 0x27000\n";
-  for (unsigned i = 12; i < 32; ++i)
-    text += "  s_mov_b32 s" + utostr(i) + ", " + utostr(i * 3 - 36) + "\n";
-  text += "  v_and_b32 v0, 0x3ff, v0\n  v_and_b32 v1, 63, v0\n  v_lshlrev_b32 v1, 2, v1\n"
-          "  v_or_b32 v2, s4, v1\n  v_mov_b32 v3, s5\n  v_mov_b32 v4, 1.0\n"
-          "  v_mov_b32 v5, 0xc0490fdb\n  v_mov_b32 v6, 0x3c004000\n";
-  for (unsigned i = 7; i < 32; ++i)
-    text += "  v_mov_b32 v" + utostr(i) + ", " + utostr(i) + "\n";
-  text += "  s_mov_b32 m0, 8\n";
-  for (unsigned i = 0; i < kBodyWords; ++i)
-    text += "  .long " + utostr(kMark) + "\n";
-  text += "  s_endpgm\n.Lend:\n";
-  text += sized ? ".size k, .Lend-k\n" : "";
-  text += ".rodata\n.p2align 6\n.amdhsa_kernel k\n  .amdhsa_next_free_vgpr 64\n"
-          "  .amdhsa_next_free_sgpr 96\n  .amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
-          "  .amdhsa_group_segment_fixed_size 4096\n  .amdhsa_private_segment_fixed_size 64\n";
-  if (p.major == 9)
-    text += "  .amdhsa_accum_offset 32\n";
-  else
-    text += "  .amdhsa_wavefront_size32 " + std::string(waveSize == 32 ? "1" : "0") + "\n";
-  text += ".end_amdhsa_kernel\n.amdgpu_metadata\n---\namdhsa.version: [1, 2]\namdhsa.kernels:\n"
-          "  - .name: k\n    .symbol: k.kd\n    .kernarg_segment_size: 16\n"
-          "    .group_segment_fixed_size: 4096\n    .private_segment_fixed_size: 64\n"
-          "    .kernarg_segment_align: 8\n    .wavefront_size: " +
-          utostr(waveSize) +
-          "\n    .sgpr_count: 96\n    .vgpr_count: 64\n    .max_flat_workgroup_size: 256\n"
-          "    .args:\n      - {.offset: 0, .size: 8, .value_kind: global_buffer}\n"
-          "      - {.offset: 8, .size: 8, .value_kind: global_buffer}\n...\n.end_amdgpu_metadata\n";
-  return text;
-}
-
-constexpr const char *kOrdinary = R"(
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
-kernel void a(global float *x, global double *y, global half *z, int n) {
-  local float shared[64];
-  int i = __builtin_amdgcn_workitem_id_x();
-  shared[i & 63] = x[i] / (x[i + 1] + 1.0f);
-  __builtin_amdgcn_s_barrier();
-  double sum = 0;
-  for (int k = 0; k < n; ++k)
-    sum += y[k] * shared[(i + k) & 63];
-  y[i] = sum / 3.0;
-  z[i] = (half)(z[i] * (half)2.0f + (half)sum);
-}
-kernel void b(global uint *x, global ulong *y, global uchar *c, int n) {
-  int i = __builtin_amdgcn_workitem_id_x();
-  ulong wide = y[i] * 12345678901UL + x[i];
-  __opencl_atomic_fetch_add((global atomic_uint *)x, (uint)(wide >> 7), __ATOMIC_RELAXED,
-                            __OPENCL_MEMORY_SCOPE_DEVICE);
-  for (int k = 0; k < n && c[k]; ++k)
-    wide = (wide << (c[k] & 31)) ^ (wide % (k + 3)) ^ __builtin_popcountl(wide);
-  if (x[i] > 5)
-    y[i] = wide / (x[i] - 4);
-  else
-    c[i] = (uchar)wide;
-  x[i] = __builtin_amdgcn_ds_bpermute(i * 4, x[i]) + __builtin_amdgcn_readfirstlane(x[i]);
-}
-)";
-
-/// Where the body's marks begin.
-size_t findBody(const Bytes &object) {
-  for (size_t at = 0; at + 4 <= object.size(); at += 4)
-    if (support::endian::read32le(object.data() + at) == kMark)
-      return at;
-  return 0;
-}
-
-std::vector<uint32_t> textOf(const Bytes &object) {
-  std::vector<uint32_t> words;
-  auto file = object::ELFObjectFile<object::ELF64LE>::create(
-      MemoryBufferRef(toStringRef(ArrayRef(object)), "ordinary"));
-  if (!file) {
-    consumeError(file.takeError());
-    return words;
-  }
-  for (const object::SectionRef &section : file->sections()) {
-    Expected<StringRef> contents = section.getContents();
-    if (!contents || !section.isText()) {
-      consumeError(contents.takeError());
-      continue;
-    }
-    for (size_t at = 0; at + 4 <= contents->size(); at += 4)
-      words.push_back(support::endian::read32le(contents->data() + at));
-  }
-  return words;
-}
-
-Processor prepare(const std::string &name) {
-  using namespace rubia::emulator::test;
-  Processor p;
-  p.name = name;
-  p.major = unsigned(std::stoul(name.substr(3, name.size() - 5)));
-  const unsigned waveSize = p.major == 9 ? 64 : 32;
-  p.open = assemble(kernelText(p, waveSize, false), name);
-  p.sized = assemble(kernelText(p, waveSize, true), name);
-  p.openAt = findBody(p.open);
-  p.sizedAt = findBody(p.sized);
-  p.sound = textOf(compile(kOrdinary, name));
-  return p;
-}
-
-// Streams.
-
-struct Format {
-  uint32_t pattern, mask; // of the first word
-  unsigned words;
-};
-// RDNA3 and CDNA3 ISA "Microcode Formats".
-constexpr Format kCommon[] = {
-    {0x80000000, 0xc0000000, 1}, {0xb0000000, 0xf0000000, 1}, {0xbe800000, 0xff800000, 1},
-    {0xbf000000, 0xff800000, 1}, {0xbf800000, 0xff800000, 1}, {0x7e000000, 0xfe000000, 1},
-    {0x7c000000, 0xfe000000, 1}, {0x00000000, 0x80000000, 1}, {0xd8000000, 0xfc000000, 2},
-    {0xdc000000, 0xfc000000, 2}, {0xe0000000, 0xfc000000, 2}, {0xe8000000, 0xfc000000, 2}};
-constexpr Format kOf9[] = {{0xc0000000, 0xfc000000, 2},
-                           {0xd0000000, 0xfc000000, 2},
-                           {0xd3800000, 0xff800000, 2},
-                           {0xd3ac0000, 0xffff0000, 4}};
-constexpr Format kOf10[] = {{0xf4000000, 0xfc000000, 2},
-                            {0xd4000000, 0xfc000000, 2},
-                            {0xcc000000, 0xff000000, 2},
-                            {0xc8000000, 0xfc000000, 2}};
-constexpr Format kOf12[] = {
-    {0xc4000000, 0xfc000000, 3}, {0xec000000, 0xfc000000, 3}, {0xee000000, 0xff000000, 3}};
-
-/// A nine-bit source: mostly a register that holds something.
-uint32_t source(Random &random) {
-  static constexpr uint32_t kSpecial[] = {106, 107, 123, 124, 125, 126, 127, 193,
-                                          208, 209, 235, 236, 237, 238, 240, 242,
-                                          248, 249, 250, 251, 252, 253, 254, 255};
-  switch (random() % 8) {
-  case 0:
-  case 1:
-  case 2:
-  case 3:
-    return 256 + uint32_t(random() % 40);
-  case 4:
-    return uint32_t(random() % 34);
-  case 5:
-    return 128 + uint32_t(random() % 65);
-  case 6:
-    return kSpecial[random() % std::size(kSpecial)];
-  default:
-    return uint32_t(random() % 512);
-  }
-}
-
-void addStructured(std::vector<uint32_t> &words, const Processor &p, Random &random) {
-  std::vector<Format> formats(std::begin(kCommon), std::end(kCommon));
-  auto add = [&](ArrayRef<Format> more) {
-    formats.insert(formats.end(), more.begin(), more.end());
-  };
-  p.major == 9 ? add(kOf9) : add(kOf10);
-  if (p.major == 12)
-    add(kOf12);
-  const Format &format = formats[random() % formats.size()];
-  uint32_t word[4];
-  for (uint32_t &one : word)
-    one = uint32_t(random());
-  word[0] = (word[0] & ~format.mask) | format.pattern;
-  auto put = [&](unsigned i, unsigned shift, unsigned bits, uint32_t value) {
-    const uint32_t mask = ((1u << bits) - 1) << shift;
-    word[i] = (word[i] & ~mask) | (value << shift & mask);
-  };
-  if (random() % 16 != 0) {
-    const bool isScalar = format.pattern >> 30 == 2, isVector = format.pattern >> 31 == 0;
-    if (isScalar) {
-      put(0, 0, 8, source(random));
-      if (format.pattern != 0xbf800000 && format.pattern != 0xbe800000)
-        put(0, 8, 8, source(random));
-      if (format.pattern == 0xbf800000) // SOPP: near branches
-        put(0, 0, 16, uint32_t(random() % 24) - 8);
-      else
-        put(0, 16, 7, random() % 4 ? uint32_t(random() % 40) : uint32_t(random()));
-    } else if (isVector) {
-      put(0, 0, 9, source(random));
-      put(0, 17, 8, uint32_t(random() % 40));
-      if (format.mask != 0xfe000000)
-        put(0, 9, 8, uint32_t(random() % 40));
-    } else if (format.words >= 2) {
-      const uint32_t top = format.pattern >> 26;
-      const bool isVop3 = top == 0x34 || top == 0x35 || top == 0x33;
-      if (isVop3) {
-        put(0, 0, 8, uint32_t(random() % 48));
-        if (random() % 4)
-          put(0, 8, 8, 0);
-        for (unsigned i = 0; i < 3; ++i)
-          put(1, 9 * i, 9, source(random));
-        if (random() % 2)
-          put(1, 27, 5, 0);
-        if (format.words == 4) {
-          word[2] = 0xd3ad0000 | (word[2] & 0x1ffff);
-          for (unsigned i = 0; i < 3; ++i)
-            put(3, 9 * i, 9, source(random));
-        }
-      } else {
-        // Memory: addresses that exist, small offsets.
-        for (unsigned shift = 0; shift < 32; shift += 8)
-          put(1, shift, 8, uint32_t(random() % 16));
-        put(1, 0, 8, random() % 2 ? 1 : 2);
-        if (random() % 2)
-          put(1, 16, 7, random() % 2 ? 2 : p.major == 9 ? 0x7f : 0x7c);
-        if (random() % 2)
-          put(0, 0, 13, uint32_t(random() % 64));
-      }
-    }
-  }
-  words.insert(words.end(), word, word + format.words);
-}
-
-std::vector<uint32_t> makeStream(const Processor &p, Random &random) {
-  std::vector<uint32_t> words;
-  const unsigned count = 1 + unsigned(random() % 12);
-  for (unsigned i = 0; i < count; ++i) {
-    const unsigned kind = unsigned(random() % 10);
-    if (kind == 0) {
-      for (unsigned k = 0; k < 3; ++k)
-        words.push_back(uint32_t(random()));
-    } else if (kind < 4 && !p.sound.empty()) {
-      const size_t at = random() % p.sound.size();
-      const size_t length = std::min<size_t>(1 + random() % 8, p.sound.size() - at);
-      words.insert(words.end(), p.sound.begin() + ptrdiff_t(at),
-                   p.sound.begin() + ptrdiff_t(at + length));
-      for (unsigned flips = unsigned(random() % 4); flips; --flips)
-        words[words.size() - 1 - random() % length] ^= 1u << (random() % 32);
-    } else {
-      addStructured(words, p, random);
-    }
-  }
-  if (words.size() > kBodyWords)
-    words.resize(kBodyWords);
-  // Endless loops take the time that the emulator gives a wave: a few are enough.
-  for (uint32_t &word : words) {
-    const uint32_t opcode = word >> 16;
-    const bool isBranch =
-        (opcode >= 0xbf82 && opcode <= 0xbf8a) || (opcode >= 0xbfa0 && opcode <= 0xbfa6);
-    if (isBranch && word & 0x8000 && random() % 32)
-      word &= 0xffff000f;
-  }
-  return words;
-}
+constexpr uint64_t kInstructions = 10'000;       // of a wave: for endless loops
 
 // Children.
 
 /// What a child tells its parent.
 struct Progress {
-  std::atomic<uint64_t> number; // of the stream that it executes
+  std::atomic<uint64_t> number;          // of the stream that it executes
+  std::atomic<uint64_t> batch, batchEnd; // those of its code object
+  std::atomic<bool> alone;               // it has a code object for itself
   std::atomic<uint64_t> executed;
   std::atomic<uint64_t> ended; // launches without an error
   std::atomic<uint32_t> words;
@@ -340,12 +87,36 @@ void chooseSettings(Random &random, const std::string &arch) {
   }
 }
 
+struct Stream {
+  uint64_t number = 0;
+  std::vector<uint32_t> words;
+  bool sized = false;
+  unsigned groups = 1, threads = 1;
+};
+
+Stream streamOf(const Processor &p, uint64_t seed, uint64_t number) {
+  Random random(seed ^ number * 0x9e3779b97f4a7c15);
+  Stream stream;
+  stream.number = number;
+  stream.words = makeStream(p, random);
+  stream.sized = random() % 8 == 0;
+  stream.groups = 1 + unsigned(random() % 2);
+  stream.threads = 1 + unsigned(random() % 128);
+  return stream;
+}
+
+enum class Mode {
+  Batches, // many streams in a code object
+  Alone,   // each has its own
+  Search,  // the same for what has been counted
+};
+
 class Child {
 public:
   Child(const Processor &p, uint64_t seed, Progress &progress)
       : p(p), seed(seed), progress(progress) {}
 
-  [[noreturn]] void run(uint64_t first, uint64_t count) {
+  [[noreturn]] void run(uint64_t first, uint64_t end, Mode mode) {
     Random settings(seed * 7919 + first / kStreamsOfChild);
     chooseSettings(settings, p.name);
     limit(RLIMIT_CORE, 0);
@@ -354,47 +125,110 @@ public:
     const int null = open("/dev/null", O_WRONLY);
     dup2(null, STDERR_FILENO);
 #endif
-    void *memory[2];
-    for (void *&one : memory)
+    for (void *&one : ofHip)
       if (hipMalloc(&one, 4096))
         _exit(3);
-    for (uint64_t number = first; number < first + count; ++number)
-      execute(number, memory);
+    memory.emplace(); // as the settings say
+    for (void *&one : own) {
+      Expected<void *> made = memory->allocateZeroed(4096, emulator::MemoryKind::Device);
+      if (!made)
+        _exit(3);
+      one = *made;
+    }
+    counts = mode != Mode::Search;
+    progress.alone = mode != Mode::Batches;
+    for (uint64_t number = first; number < end;)
+      if (mode == Mode::Batches)
+        number = executeBatch(number, end);
+      else
+        executeAlone(streamOf(p, seed, number++));
     _exit(0);
   }
 
 private:
-  void execute(uint64_t number, void **memory) {
-    Random random(seed ^ number * 0x9e3779b97f4a7c15);
-    const std::vector<uint32_t> stream = makeStream(p, random);
-    memcpy(progress.word, stream.data(), stream.size() * 4);
-    progress.words = uint32_t(stream.size());
-    progress.number = number;
-    const bool sized = random() % 8 == 0;
-    Bytes object = sized ? p.sized : p.open;
-    uint8_t *body = object.data() + (sized ? p.sizedAt : p.openAt);
-    memcpy(body, stream.data(), stream.size() * 4);
-    for (size_t i = stream.size(); i < kBodyWords; ++i)
-      support::endian::write32le(body + 4 * i, 0xbf800000); // s_nop 0
+  void begin(const Stream &stream) {
+    copy(stream.words, progress.word);
+    progress.words = uint32_t(stream.words.size());
+    progress.number = stream.number;
+  }
+
+  void executeAlone(const Stream &stream) {
+    begin(stream);
+    const Bytes object = objectOf(p, stream.words, stream.sized);
     hipModule_t module;
     if (!hipModuleLoadData(&module, object.data())) {
       hipFunction_t function;
-      void *arguments[] = {&memory[0], &memory[1]};
-      const unsigned groups = 1 + unsigned(random() % 2), threads = 1 + unsigned(random() % 128);
+      uint32_t offset = 0;
+      void *arguments[] = {&ofHip[0], &ofHip[1], &offset};
       if (!hipModuleGetFunction(&function, module, "k") &&
-          !hipModuleLaunchKernel(function, groups, 1, 1, threads, 1, 1, 0, nullptr, arguments,
-                                 nullptr) &&
+          !hipModuleLaunchKernel(function, stream.groups, 1, 1, stream.threads, 1, 1, 0, nullptr,
+                                 arguments, nullptr) &&
           !hipDeviceSynchronize())
-        progress.ended.fetch_add(1);
+        progress.ended.fetch_add(counts);
       (void)hipDeviceReset();
       (void)hipModuleUnload(module);
     }
-    progress.executed.fetch_add(1);
+    progress.executed.fetch_add(counts);
+  }
+
+  /// As many streams from `number` on as there is room for. Returns the next one's.
+  uint64_t executeBatch(uint64_t number, uint64_t end) {
+    Batch batch(p);
+    std::vector<std::pair<Stream, uint32_t>> streams;
+    std::vector<Stream> alone;
+    progress.batch = number;
+    for (uint32_t offset = 0; number < end; ++number) {
+      Stream stream = streamOf(p, seed, number);
+      if (number % kAlone == 0)
+        alone.push_back(std::move(stream));
+      else if (batch.add(stream.words, offset))
+        streams.emplace_back(std::move(stream), offset);
+      else
+        break;
+    }
+    progress.batchEnd = number;
+    progress.number = progress.batch.load();
+    Expected<std::unique_ptr<emulator::CodeObject>> code =
+        emulator::CodeObject::load(batch.finish(), *memory);
+    if (!code) // streams are in an open range: no one can be refused now
+      _exit(4);
+    Random random(seed * 104729 + progress.batch);
+    const bool isCounted = random() % 8 == 0;
+    const uint32_t stack = random() % 8 == 0 ? 64 << 10 : 0;
+    for (const auto &[stream, offset] : streams) {
+      begin(stream);
+      emulator::Launch launch;
+      launch.kernel = (*code)->kernel("k");
+      launch.grid.x = stream.groups;
+      launch.block.x = stream.threads;
+      uint8_t kernarg[20];
+      memcpy(kernarg, own, 16);
+      memcpy(kernarg + 16, &offset, 4);
+      launch.kernarg = kernarg;
+      launch.stackBytes = stack;
+      launch.hostThreads = 1;
+      launch.instructionLimit = kInstructions;
+      launch.countOperations = isCounted;
+      Expected<emulator::Statistics> statistics = emulator::run(launch, *memory);
+      if (statistics)
+        progress.ended.fetch_add(1);
+      else
+        (void)toString(statistics.takeError());
+      progress.executed.fetch_add(1);
+    }
+    progress.alone = true;
+    for (const Stream &stream : alone)
+      executeAlone(stream);
+    progress.alone = false;
+    return number;
   }
 
   const Processor &p;
   const uint64_t seed;
   Progress &progress;
+  bool counts = true;
+  std::optional<emulator::Memory> memory;
+  void *ofHip[2] = {}, *own[2] = {};
 };
 
 /// One child at a time for a processor.
@@ -406,49 +240,57 @@ public:
     progress = new (shared) Progress{};
   }
 
-  bool isSound() const { return p.openAt && p.sizedAt && !p.sound.empty(); }
+  bool isSound() const { return p.isSound(); }
   uint64_t executed() const { return progress->executed; }
   uint64_t ended() const { return progress->ended; }
   StringRef name() const { return p.name; }
 
-  void start(uint64_t first, uint64_t count) {
-    next = first + count;
+  void start(uint64_t first, uint64_t end, Mode how) {
+    mode = how;
+    if (mode != Mode::Search)
+      next = end;
     last = first;
     since = Clock::now();
     pid = fork();
     if (pid == 0)
-      Child(p, seed, *progress).run(first, count);
+      Child(p, seed, *progress).run(first, end, mode);
   }
-  void startNext() { start(next, kStreamsOfChild - next % kStreamsOfChild); }
+  void startNext() { start(next, next + kStreamsOfChild - next % kStreamsOfChild, Mode::Batches); }
 
-  /// Looks after the child. True if one has failed.
+  /// Looks after the child. True if one has failed, and is told of.
   bool poll(bool restart) {
     if (pid == 0)
       return false;
     int status = 0;
+    std::string what;
     if (waitpid(pid, &status, WNOHANG) == pid) {
       pid = 0;
-      const bool died = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-      if (died)
-        report(WIFSIGNALED(status) ? "signal " + itostr(WTERMSIG(status))
-                                   : "exit status " + itostr(WEXITSTATUS(status)));
-      if (restart)
-        startNext();
-      return died;
-    }
-    if (progress->number != last) {
+      if (WIFSIGNALED(status))
+        what = "signal " + itostr(WTERMSIG(status));
+      else if (WEXITSTATUS(status) != 0)
+        what = "exit status " + itostr(WEXITSTATUS(status));
+    } else if (progress->number != last) {
       last = progress->number;
       since = Clock::now();
+      return false;
     } else if (Clock::now() - since > kHang) {
-      kill(pid, SIGKILL);
-      waitpid(pid, &status, 0);
-      pid = 0;
-      report("a hang");
-      if (restart)
-        startNext();
-      return true;
+      stop();
+      what = "a hang";
+    } else {
+      return false;
     }
-    return false;
+    const bool failed = !what.empty() || mode == Mode::Search;
+    if (failed && !progress->alone) { // it is one of these
+      next = progress->batchEnd;
+      ofBatch = what;
+      start(progress->batch, next, Mode::Search);
+      return false;
+    }
+    if (failed)
+      report(what);
+    if (restart)
+      startNext();
+    return failed;
   }
   void stop() {
     if (pid == 0)
@@ -461,9 +303,15 @@ public:
 
 private:
   void report(const std::string &what) {
-    next = progress->number + 1;
-    errs() << p.name << ": " << what << " (--replay " << p.name << ":" << seed << ":"
-           << progress->number << "):";
+    if (mode == Mode::Batches) // in a stream that has a code object for itself
+      next = progress->batchEnd;
+    const std::string place = p.name + ":" + utostr(seed) + ":";
+    if (what.empty()) {
+      errs() << p.name << ": " << ofBatch << ", with streams together alone (--replay " << place
+             << progress->batch << ":batch)\n";
+      return;
+    }
+    errs() << p.name << ": " << what << " (--replay " << place << progress->number << "):";
     for (uint32_t i = 0; i < progress->words; ++i)
       errs() << " " << utohexstr(progress->word[i], true, 8);
     errs() << "\n";
@@ -472,14 +320,16 @@ private:
   const Processor p;
   const uint64_t seed;
   Progress *progress;
+  Mode mode = Mode::Batches;
+  std::string ofBatch; // what the child died of that streams are searched for
   pid_t pid = 0;
   uint64_t next = 0, last = 0;
   Clock::time_point since;
 };
 
 int usage() {
-  errs() << "usage: instruction-fuzzer [--seconds N] [--seed N] [--arch A,B] "
-            "[--replay ARCH:SEED:NUMBER]\n";
+  errs() << "usage: instruction-fuzzer [--seconds N] [--seed N] [--arch A,B]\n"
+            "       instruction-fuzzer --replay ARCH:SEED:NUMBER[:batch]\n";
   return 2;
 }
 
@@ -487,10 +337,12 @@ int replay(StringRef what) {
   SmallVector<StringRef> parts;
   what.split(parts, ':');
   uint64_t seed = 0, number = 0;
-  if (parts.size() != 3 || parts[1].getAsInteger(0, seed) || parts[2].getAsInteger(0, number))
+  const bool isBatch = parts.size() == 4 && parts[3] == "batch";
+  if ((parts.size() != 3 && !isBatch) || parts[1].getAsInteger(0, seed) ||
+      parts[2].getAsInteger(0, number))
     return usage();
   Runner runner(prepare(parts[0].str()), seed);
-  runner.start(number, 1);
+  runner.start(number, number + (isBatch ? kBatchWords : 1), isBatch ? Mode::Batches : Mode::Alone);
   while (runner.isRunning())
     if (runner.poll(false))
       return 1;

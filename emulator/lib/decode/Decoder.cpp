@@ -50,7 +50,7 @@ Diagnostic Decoder::decodeByEncoding() {
   const uint64_t bits = flags();
   const StringRef fullName = target.fullName(inst->getOpcode());
   if (const OutOfScope *row = findOutOfScope(name.empty() ? fullName : name, fullName))
-    return row->reason;
+    return row->reason.str();
   if (fullName.starts_with("V_DUAL_"))
     return decodeDual();
   if (name.empty())

@@ -5,19 +5,22 @@
 namespace rubia::emulator {
 namespace {
 
-constexpr char kGraphics[] = "graphics instructions are out of scope";
-constexpr char kNoImages[] = "CDNA has no image hardware, and images of GCN 5 are out of scope";
-constexpr char kDepth[] = "comparisons with depths, which are graphics, are out of scope";
-constexpr char kPacked[] =
+constexpr llvm::StringLiteral kGraphics = "graphics instructions are out of scope";
+constexpr llvm::StringLiteral kNoImages =
+    "CDNA has no image hardware, and images of GCN 5 are out of scope";
+constexpr llvm::StringLiteral kDepth =
+    "comparisons with depths, which are graphics, are out of scope";
+constexpr llvm::StringLiteral kPacked =
     "texels as they lie in memory, which no compiler loads, are out of scope";
-constexpr char kRdna[] = "_gfx1"; // in the names of gfx10, gfx11 and gfx12
-constexpr char kTypedBuffer[] = "typed buffers, which are graphics, are out of scope";
-constexpr char kGlobalDataShare[] = "global data share and its semaphores are out of scope";
-constexpr char kTrapHandler[] = "instructions of trap handlers are out of scope";
-constexpr char kFork[] = "fork and join, which no compiler emits, are out of scope";
-constexpr char kTwoPlaces[] =
+constexpr llvm::StringLiteral kRdna = "_gfx1"; // in the names of gfx10, gfx11 and gfx12
+constexpr llvm::StringLiteral kTypedBuffer = "typed buffers, which are graphics, are out of scope";
+constexpr llvm::StringLiteral kGlobalDataShare =
+    "global data share and its semaphores are out of scope";
+constexpr llvm::StringLiteral kTrapHandler = "instructions of trap handlers are out of scope";
+constexpr llvm::StringLiteral kFork = "fork and join, which no compiler emits, are out of scope";
+constexpr llvm::StringLiteral kTwoPlaces =
     "operations between two places of LDS, which no compiler emits, are out of scope";
-constexpr char kUndocumented[] = "no public document says what this instruction does";
+constexpr llvm::StringLiteral kUndocumented = "no public document says what this instruction does";
 
 constexpr OutOfScope kRows[] = {
     {"IMAGE_*", kNoImages, "", kRdna},
@@ -85,11 +88,10 @@ constexpr OutOfScope kRows[] = {
 
 bool OutOfScope::matches(llvm::StringRef key, llvm::StringRef fullName) const {
   llvm::StringRef pattern = name;
-  if (!fullName.contains(encoding) || (*unless && fullName.contains(unless)))
-    return false;
-  if (pattern.consume_back("*"))
-    return key.starts_with(pattern);
-  return pattern.consume_front("*") ? key.ends_with(pattern) : key == pattern;
+  const bool hasName = pattern.consume_back("*")    ? key.starts_with(pattern)
+                       : pattern.consume_front("*") ? key.ends_with(pattern)
+                                                    : key == pattern;
+  return hasName && fullName.contains(encoding) && (unless.empty() || !fullName.contains(unless));
 }
 
 const OutOfScopeTable kOutOfScope = {kRows, std::size(kRows)};

@@ -9,10 +9,11 @@
 namespace rubia::emulator {
 
 struct OutOfScope {
-  const char *name; // the tables' key; a '*' at its end or beginning stands for anything
-  const char *reason;
-  const char *encoding = ""; // only where LLVM's name of the opcode contains this
-  const char *unless = "";   // and lacks this, if it is not empty
+  // The length of each is known: a row is compared with every instruction that is decoded.
+  llvm::StringLiteral name; // the tables' key; a '*' at its end or beginning stands for anything
+  llvm::StringLiteral reason;
+  llvm::StringLiteral encoding = ""; // only where LLVM's name of the opcode contains this
+  llvm::StringLiteral unless = "";   // and lacks this, if it is not empty
   bool matches(llvm::StringRef key, llvm::StringRef fullName) const;
 };
 

@@ -400,7 +400,7 @@ uint64_t Target::disassembleOnce(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t
     return disassembleWithHalfLiteral(inst, bytes, address);
   {
     std::lock_guard lock(mutex);
-    if (disassembler->getInstruction(inst, size, bytes, address, nulls()) !=
+    if (disassembler->getInstruction(inst, size, encodedBytes(*this, bytes), address, nulls()) !=
         MCDisassembler::Success)
       return 0;
   }
