@@ -4,7 +4,7 @@
   campaign.py BUILD-FOLDER [--families streams,ptx] [--minutes N] [--slice SECONDS] [--book FILE]
   campaign.py --sum [--book FILE]
 
-Families take turns of a slice each. After a slice its counts are added to the book: a row for each day, commit and family. Who starts the
+Families take turns of a slice each; one that is named twice has two turns, and one that has come to its goal has none. After a slice its counts are added to the book: a row for each day, commit and family. Who starts the
 command again goes on behind the last seed and with the corpora of the build folder; what ends in the middle of a slice is not counted.
 Exits with 1 if anything failed; what did lies in BUILD-FOLDER/fuzz-failures."""
 import argparse
@@ -79,12 +79,16 @@ def next_seed(rows, family):
     return 1 + max((row.last for row in rows if row.family == family), default=0)
 
 
+def inputs_in(rows, family):
+    return sum(row.inputs for row in rows if row.family == family)
+
+
 def summary(rows):
     lines = [f"{'family':<12}{'inputs':>14}{'goal':>14}{'hours':>8}{'failures':>10}"]
     for family, goal in GOALS.items():
         mine = [row for row in rows if row.family == family]
         hours = sum(row.seconds for row in mine) / 3600
-        lines.append(f"{family:<12}{sum(row.inputs for row in mine):>14,}{goal:>14,}{hours:>8.1f}{sum(row.failures for row in mine):>10}")
+        lines.append(f"{family:<12}{inputs_in(rows, family):>14,}{goal:>14,}{hours:>8.1f}{sum(row.failures for row in mine):>10}")
     return "\n".join(lines)
 
 
@@ -137,12 +141,15 @@ class Fuzzers:
 
 def inputs_of(output):
     """How many inputs a fuzzer says that it has tried; None if it does not say."""
+    exact = re.findall(r"^\S+: (\d+) (?:streams|mutants),", output, re.MULTILINE)
+    if exact:
+        return sum(map(int, exact))
     exact = re.findall(r"^stat::number_of_executed_units: (\d+)$", output, re.MULTILINE)
-    if not exact:
-        exact = re.findall(r"^\S+: (\d+) (?:streams|mutants),", output, re.MULTILINE)
-    if not exact:  # of libFuzzer, which has died: the last that it told of its progress
+    if not exact:  # libFuzzer has died: the last that it told of its progress
         exact = re.findall(r"^#(\d+)\t", output, re.MULTILINE)[-1:]
-    return sum(map(int, exact)) if exact else None
+    # It has first tried what it kept of earlier runs, which is counted there.
+    kept = re.findall(r"^#(\d+)\tINITED", output, re.MULTILINE)
+    return max(0, int(exact[0]) - int(kept[0] if kept else 0)) if exact else None
 
 
 def run(command, seconds, log):
@@ -184,9 +191,12 @@ def campaign(options):
     failures, turn = 0, 0
     with open(options.build / "fuzz-failures/log", "a") as log:
         while time.monotonic() < end:
-            family = options.families[turn % len(options.families)]
-            turn += 1
             rows = read_book(options.book)
+            open_ones = [family for family in options.families if inputs_in(rows, family) < GOALS[family]]
+            if not open_ones:
+                break
+            family = open_ones[turn % len(open_ones)]
+            turn += 1
             left = max(1, int(end - time.monotonic()))
             row = slice_of(fuzzers, family, next_seed(rows, family), min(options.slice, left), log)
             print(row.line(), flush=True)

@@ -76,8 +76,11 @@ class Ends(Folder):
         self.assertEqual(self.run_script("echo 'gfx1: 100 streams, 20 of them to their end'; echo 'gfx2: 7 streams, 0'; echo '0 failures, seed 3'"), (107, 0))
         self.assertEqual(self.run_script("echo 'precompile: 80 mutants, seed 3'; echo '2 failures'; exit 1"), (80, 2))
 
+    def test_what_earlier_runs_kept_does_not_count(self):
+        self.assertEqual(self.run_script("printf '#900\\tINITED cov: 3\\n'; echo 'stat::number_of_executed_units: 1234'"), (334, 0))
+
     def test_a_crash_is_a_failure(self):
-        self.assertEqual(self.run_script("printf '#2\\tINITED\\n#512\\tpulse\\n'; exit 77"), (512, 1))
+        self.assertEqual(self.run_script("printf '#2\\tINITED\\n#512\\tpulse\\n'; exit 77"), (510, 1))
         self.assertEqual(self.run_script("echo 'stat::number_of_executed_units: 3'; kill -SEGV $$"), (3, 1))
 
     def test_silence_is_a_failure(self):
@@ -116,6 +119,14 @@ class Campaign(Folder):
         self.assertEqual([(one.family, one.inputs, one.failures) for one in rows],
                          [("ptx", 10 * len(turns["ptx"]), 0), ("cache", len(turns["cache"]), len(turns["cache"]))])
         self.assertIn("bad", (self.folder / "fuzz-failures/log").read_text())
+
+    def test_ends_at_the_goals(self):
+        options = argparse.Namespace(build=self.folder, families=["ptx", "cache"], minutes=9, slice=1, book=self.folder / "book.tsv")
+        good = self.script("good", "echo 'stat::number_of_executed_units: 10'")
+        with mock.patch.object(campaign.Fuzzers, "commands", lambda *_: [lambda seed, seconds: [good]]), \
+                mock.patch.object(campaign, "GOALS", {**campaign.GOALS, "ptx": 10, "cache": 30}), contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(campaign.campaign(options), 0)
+        self.assertEqual([(one.family, one.inputs) for one in campaign.read_book(options.book)], [("ptx", 10), ("cache", 30)])
 
     def test_all_families_have_commands(self):
         fuzzers = campaign.Fuzzers(self.folder)
