@@ -43,6 +43,31 @@ TEST_F(DualInstructions, TheTiedSourceOfYIsItsResult) {
   EXPECT_EQ(counted->instructions + 1, steps);
 }
 
+// The halves exchange registers through one of the decoder's, of which the check must know too.
+TEST_F(DualInstructions, ExchangeUndefinedRegisters) {
+  for (const bool isDefined : {false, true}) {
+    load(compile(std::string("kernel void k(global int *out) {\n"
+                             "  uint index;\n"
+                             "  __asm__ volatile(\"v_mov_b32 v16, 0\\n\"\n"
+                             "    \"v_dual_mov_b32 v16, v17 :: v_dual_mov_b32 v17, v16\\n\"\n"
+                             "    \"v_mov_b32 %0, ") +
+                 (isDefined ? "v17" : "v16") +
+                 "\" : \"=v\"(index) : : \"v16\", \"v17\");\n"
+                 "  out[index & 1] = 5;\n"
+                 "}"));
+    ASSERT_TRUE(code);
+    rubia::emulator::Launch request;
+    request.kernel = code->kernel("k");
+    Arguments arguments = Arguments().add(allocate<int>(2));
+    request.kernarg = arguments.bytes;
+    request.checks.emplace().uninitialised = true;
+    auto result = rubia::emulator::run(request, memory);
+    const std::string message = result ? "" : toString(result.takeError());
+    EXPECT_EQ(llvm::StringRef(message).contains("nobody has written this register"), !isDefined)
+        << message;
+  }
+}
+
 // Packed operands are taken whole, also where the handler for all modes does it.
 TEST_F(DualInstructions, DotProductsTakeBothHalves) {
   for (uint32_t mode : {0xf0u, 0x30u}) // halves keep denormals, or flush them

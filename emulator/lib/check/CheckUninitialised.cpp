@@ -486,9 +486,9 @@ bool UninitialisedCheck::readsUndefined(const Now &now) const {
     if (range.written && !writesPart(now.op, range))
       continue;
     for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i)
-      if (range.vector ? now.state.vectors.contains(vectorOffset(i)) &&
-                             now.state.vectors.any(vectorOffset(i), lanes)
-                       : !range.written && i < kScalarCount && now.state.scalars[i].bits)
+      if (range.vector
+              ? now.state.vectors.contains(offsetOf(i)) && now.state.vectors.any(offsetOf(i), lanes)
+              : !range.written && i < kScalarCount && now.state.scalars[i].bits)
         return true;
   }
   return false;
@@ -500,8 +500,8 @@ void UninitialisedCheck::defineResults(const Now &now) {
     for (unsigned i = range.first; range.written && i < unsigned(range.first) + range.count; ++i)
       if (!range.vector && i < kScalarCount)
         now.state.scalars[i] = {};
-      else if (range.vector && range.halves == 3 && now.state.vectors.contains(vectorOffset(i)))
-        now.state.vectors.define(vectorOffset(i), now.wave);
+      else if (range.vector && range.halves == 3 && now.state.vectors.contains(offsetOf(i)))
+        now.state.vectors.define(offsetOf(i), now.wave);
   if (now.step.writesScc)
     now.state.scc = {};
 }
@@ -524,7 +524,7 @@ void UninitialisedCheck::patch(const Now &now, const Saved &saved, unsigned vari
     now.wave.scc = variant % 2;
   for (const RegisterRange &range : now.registers)
     for (unsigned i = range.first; range.vector && i < unsigned(range.first) + range.count; ++i)
-      if (const uint32_t offset = vectorOffset(i); now.state.vectors.contains(offset))
+      if (const uint32_t offset = offsetOf(i); now.state.vectors.contains(offset))
         for (unsigned lane = 0; lane < now.wave.lanes(); ++lane)
           if (const Undefined value = now.state.vectors.at(offset, lane); value.bits)
             now.wave.vgpr(offset, lane) = fill(now.wave.vgpr(offset, lane), value);
@@ -536,8 +536,7 @@ void UninitialisedCheck::restore(const Now &now, const Saved &saved) {
   const uint32_t *from = saved.vectors.data();
   for (const RegisterRange &range : now.registers)
     for (unsigned block = 0; range.vector && block < now.wave.blocks; ++block) {
-      std::copy_n(from, range.count * kBlockLanes,
-                  now.wave.block(block) + vectorOffset(range.first));
+      std::copy_n(from, range.count * kBlockLanes, now.wave.block(block) + offsetOf(range.first));
       from += range.count * kBlockLanes;
     }
 }
@@ -554,12 +553,12 @@ Undefined UninitialisedCheck::firstSource(const Now &now, int lane) {
     lane = -1;
   for (const RegisterRange &range : now.registers)
     for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i) {
-      if (range.vector && now.state.vectors.contains(vectorOffset(i))) {
+      if (range.vector && now.state.vectors.contains(offsetOf(i))) {
         if (lane >= 0)
-          take(now.state.vectors.at(vectorOffset(i), unsigned(lane)));
+          take(now.state.vectors.at(offsetOf(i), unsigned(lane)));
         else
           for (uint64_t rest = exec; rest; rest &= rest - 1)
-            take(now.state.vectors.at(vectorOffset(i), unsigned(std::countr_zero(rest))));
+            take(now.state.vectors.at(offsetOf(i), unsigned(std::countr_zero(rest))));
       } else if (!range.vector && !range.written && i < kScalarCount) {
         take(now.state.scalars[i]);
       }
@@ -581,8 +580,8 @@ bool UninitialisedCheck::readsWholeDword(const Now &now, unsigned lane) const {
     if (range.written)
       return false;
     if (range.vector)
-      return now.state.vectors.contains(vectorOffset(range.first)) &&
-             now.state.vectors.at(vectorOffset(range.first), lane).bits == ~0u;
+      return now.state.vectors.contains(offsetOf(range.first)) &&
+             now.state.vectors.at(offsetOf(range.first), lane).bits == ~0u;
     return range.first < kScalarCount && now.state.scalars[range.first].bits == ~0u;
   });
 }
@@ -594,7 +593,7 @@ void UninitialisedCheck::tryOut(const Now &now) {
   Saved saved = {wave, now.wave.group->fault, {}};
   for (const RegisterRange &range : now.registers)
     for (unsigned block = 0; range.vector && block < wave.blocks; ++block) {
-      const uint32_t *from = wave.block(block) + vectorOffset(range.first);
+      const uint32_t *from = wave.block(block) + offsetOf(range.first);
       saved.vectors.insert(saved.vectors.end(), from, from + range.count * kBlockLanes);
     }
   // The results of the first variant, and in which bits others differ.
@@ -616,9 +615,9 @@ void UninitialisedCheck::tryOut(const Now &now) {
     for (unsigned i = range.first; range.written && i < unsigned(range.first) + range.count; ++i) {
       if (!range.vector && i < kScalarCount)
         results.push_back({false, i, 0, wave.scalars[i]});
-      else if (range.vector && now.state.vectors.contains(vectorOffset(i)))
+      else if (range.vector && now.state.vectors.contains(offsetOf(i)))
         for (unsigned lane = 0; lane < wave.lanes(); ++lane)
-          results.push_back({true, i, lane, wave.vgpr(vectorOffset(i), lane), written});
+          results.push_back({true, i, lane, wave.vgpr(offsetOf(i), lane), written});
     }
   }
   bool scc = false, sccDiffers = false, sccComputed = false;
@@ -628,7 +627,7 @@ void UninitialisedCheck::tryOut(const Now &now) {
       wave.next = &now.op + 1;
       now.op.handler(wave, now.op);
       for (Result &result : results) {
-        const uint32_t value = result.vector ? wave.vgpr(vectorOffset(result.index), result.lane)
+        const uint32_t value = result.vector ? wave.vgpr(offsetOf(result.index), result.lane)
                                              : wave.scalars[result.index];
         if (variant == 0)
           result.first = value;
@@ -660,9 +659,8 @@ void UninitialisedCheck::tryOut(const Now &now) {
   for (Result &result : results) {
     if (meaning != Meaning::Copies) {
       const bool isMask = !result.vector && detail;
-      const Undefined old = result.vector
-                                ? now.state.vectors.at(vectorOffset(result.index), result.lane)
-                                : Undefined();
+      const Undefined old =
+          result.vector ? now.state.vectors.at(offsetOf(result.index), result.lane) : Undefined();
       const uint32_t wide =
           isMask ? result.differs : widened(result.differs, meaning, now.step.ofHalves);
       result.differs |= wide & result.written;
@@ -688,7 +686,7 @@ void UninitialisedCheck::tryOut(const Now &now) {
     if (!result.vector)
       now.state.scalars[result.index] = found[i];
     else if (wave.exec() >> result.lane & 1 || result.changed)
-      now.state.vectors.set(vectorOffset(result.index), result.lane, found[i]);
+      now.state.vectors.set(offsetOf(result.index), result.lane, found[i]);
   }
   if (now.step.writesScc)
     now.state.scc = sccSource;
@@ -707,8 +705,8 @@ void UninitialisedCheck::compute(const Now &now) {
              now.step.kind == StepKind::Other;
              ++i)
           for (unsigned lane = 0; lane < now.wave.lanes(); ++lane)
-            if (now.state.vectors.contains(vectorOffset(i)))
-              now.state.vectors.set(vectorOffset(i), lane, {});
+            if (now.state.vectors.contains(offsetOf(i)))
+              now.state.vectors.set(offsetOf(i), lane, {});
   }
   // EXEC decides what is done at all.
   for (unsigned i = 0; i < now.wave.blocks; ++i)

@@ -27,7 +27,8 @@ uint32_t widened(uint32_t differs, Meaning meaning, bool ofHalves) {
 SmallVector<RegisterRange, 4> registersOfHalf(const MicroOp &op) {
   SmallVector<RegisterRange, 4> ranges;
   auto vector = [](uint64_t offset, unsigned count, bool written) {
-    return RegisterRange{uint16_t(offset / kBlockLanes - 1), uint8_t(count), true, written, 3};
+    const auto first = offset == kTemporaryRegister ? kTemporaryVgpr : offset / kBlockLanes - 1;
+    return RegisterRange{uint16_t(first), uint8_t(count), true, written, 3};
   };
   const Shape &shape = op.detail->shape;
   for (unsigned i = 0; i < shape.sourceCount; ++i)
