@@ -159,6 +159,9 @@ void sayCapture(Pointer stream); // its status
 
 Pointer makeGraph();
 Pointer instantiate(Pointer graph); // and writes it down
+/// The code of a launch whose work begins once it has returned: a fault of the work cannot be the
+/// launch's.
+int launchFirst(Pointer executable, Pointer stream);
 
 struct Sequence {
   const char *name;

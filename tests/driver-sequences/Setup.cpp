@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels, memory and what is written down of graphs.
 #include "tests/driver-sequences/Sequence.h"
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -201,6 +202,16 @@ Pointer instantiate(Pointer graph) {
   Pointer executable = nullptr;
   cu("cuGraphInstantiateWithFlags", &executable, graph, 0ull);
   return executable;
+}
+
+int launchFirst(Pointer executable, Pointer stream) {
+  static std::atomic<bool> hasReturned;
+  hasReturned = false;
+  quiet("cuLaunchHostFunc", stream, +[](void *) { hasReturned.wait(false); }, kNone);
+  const int code = quiet("cuGraphLaunch", executable, stream);
+  hasReturned = true;
+  hasReturned.notify_all();
+  return code;
 }
 
 } // namespace sequences

@@ -88,7 +88,7 @@ SEQUENCE(trap_of_a_graph_on_the_other_device) {
   cu("cuGraphAddKernelNode_v2", &added, graph, static_cast<const Pointer *>(nullptr), size_t(0),
      static_cast<const KernelParameters *>(&stop));
   Pointer executable = instantiate(graph);
-  say("launch %d", quiet("cuGraphLaunch", executable, d.first.stream));
+  say("launch %d", launchFirst(executable, d.first.stream));
   say("wait %d", quiet("cuStreamSynchronize", d.first.stream));
 }
 

@@ -277,7 +277,7 @@ void useMemoryOfGraph(int listed) {
       quiet("cuGraphAddKernelNode_v2", &added, graph, static_cast<const Pointer *>(&filled),
             size_t(1), static_cast<const KernelParameters *>(&add)));
   Pointer executable = instantiate(graph);
-  say("launch %d", quiet("cuGraphLaunch", executable, d.first.stream));
+  say("launch %d", launchFirst(executable, d.first.stream));
   say("wait %d", quiet("cuStreamSynchronize", d.first.stream));
   sayWords("memory", parameters.address);
 }
