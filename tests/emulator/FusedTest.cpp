@@ -103,14 +103,12 @@ public:
       for (uint64_t exec : {~uint64_t(0), uint64_t(0x8000000180f0a3b1), uint64_t(0),
                             uint64_t(0xffffffff00000000), uint64_t(1) << 31})
         for (unsigned uniform = 0; uniform < 1u << sources; ++uniform) {
-          compareOne(handlers.byUniform[uniform].byBlocks[wide], wide, exec, uniform,
-                     Modifiers::None);
+          compareOne(handlers.byUniform[uniform], wide, exec, uniform, Modifiers::None);
           if (hasOnlyPairs(row.operation.shape))
-            compareOne(handlers.byUniform[uniform].byBlocks[wide], wide, exec, uniform,
-                       Modifiers::Any);
-          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::None);
-          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::Any);
-          compareOne(handlers.any.byBlocks[wide], wide, exec, uniform, Modifiers::Parts);
+            compareOne(handlers.byUniform[uniform], wide, exec, uniform, Modifiers::Any);
+          compareOne(handlers.any, wide, exec, uniform, Modifiers::None);
+          compareOne(handlers.any, wide, exec, uniform, Modifiers::Any);
+          compareOne(handlers.any, wide, exec, uniform, Modifiers::Parts);
         }
   }
 

@@ -55,8 +55,8 @@ static uint64_t mixedConstant(uint64_t value, bool asHalf) {
   return std::bit_cast<uint32_t>(float(RUBIA_ISA::Half::fromBits(uint16_t(value))));
 }
 
-static const FusedHandlers::Pair &fusedHandler(const FusedHandlers &handlers, const MicroOp &op,
-                                               unsigned sources, bool modified) {
+static Handler fusedHandler(const FusedHandlers &handlers, const MicroOp &op, unsigned sources,
+                            bool modified) {
   unsigned uniform = 0;
   for (unsigned i = 0; i < sources; ++i) {
     const bool isPlain = op.kind[i] == OperandKind::Scalar || op.kind[i] == OperandKind::Constant;
@@ -116,8 +116,7 @@ Handler Decoder::chooseHandler(MicroOp &op, const VectorDetail &detail,
         .byBlocks[waveSize == 64];
   if (operation.fused)
     return fusedHandler(*operation.fused, op, shape.sourceCount,
-                        kind == 2 || detail.resultWidth != 32)
-        .byBlocks[waveSize == 64];
+                        kind == 2 || detail.resultWidth != 32);
   return path.simple[kind][shape.carryIn || shape.carryOut].byBlocks[waveSize == 64];
 }
 

@@ -96,11 +96,9 @@ constexpr Exactness exactnessOf(uint32_t semanticsFlags) {
 
 /// The handlers of a row that is `hot`, by where its sources are (Fused.h).
 struct FusedHandlers {
-  struct Pair {
-    void (*byBlocks[2])(Wave &, const MicroOp &) = {}; // wave32, wave64
-  };
-  Pair byUniform[8]; // bit i of the index: source i is a scalar register or a constant
-  Pair any;          // any way, with neg and abs
+  using Handler = void (*)(Wave &, const MicroOp &);
+  Handler byUniform[8] = {}; // bit i of the index: source i is a scalar register or a constant
+  Handler any = nullptr;     // any way, with neg and abs
 };
 
 struct Operation {
