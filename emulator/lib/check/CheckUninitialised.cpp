@@ -45,6 +45,12 @@ struct GroupState {
   MemoryDefinedness lds; // and shared memory in device memory
 };
 
+/// A register that an operation may read and that is not defined.
+struct UndefinedInput {
+  uint32_t *place;
+  uint32_t bits, computed;
+};
+
 /// What an operation may read and write, saved to be tried.
 struct Saved {
   Wave wave;
@@ -109,7 +115,9 @@ private:
   bool readsWholeDword(const Now &now, unsigned lane) const;
   void defineResults(const Now &now);
   void tryOut(const Now &now);
-  void patch(const Now &now, const Saved &saved, unsigned variant, bool onlyComputed);
+  static SmallVector<UndefinedInput> undefinedInputs(const Now &now);
+  static void patch(const Now &now, ArrayRef<UndefinedInput> inputs, unsigned variant,
+                    bool onlyComputed);
   void restore(const Now &now, const Saved &saved);
   Undefined firstSource(const Now &now, int lane);
   void checkDecisions(const Now &now);
@@ -506,28 +514,35 @@ void UninitialisedCheck::defineResults(const Now &now) {
     now.state.scc = {};
 }
 
-/// The operation's undefined inputs, or only the computed ones, as zeros, ones, numbers of either
-/// sign or noise.
-void UninitialisedCheck::patch(const Now &now, const Saved &saved, unsigned variant,
-                               bool onlyComputed) {
-  uint64_t noise = 0x9e3779b97f4a7c15 * variant;
-  auto fill = [&](uint32_t value, Undefined of) {
-    const uint32_t undefined = onlyComputed ? of.computed : of.bits;
-    noise = noise * 6364136223846793005 + 1442695040888963407;
-    constexpr uint32_t kFirst[] = {0, ~0u, 0x5b5b5b5b, 0xdbdbdbdb};
-    const uint32_t with = variant < 4 ? kFirst[variant] : uint32_t(noise >> 32);
-    return (value & ~undefined) | (with & undefined);
-  };
+/// All scalar registers that are not defined: operations read some that are not named, such as VCC.
+SmallVector<UndefinedInput> UninitialisedCheck::undefinedInputs(const Now &now) {
+  SmallVector<UndefinedInput> inputs;
   for (unsigned i = 0; i < kScalarCount; ++i)
-    now.wave.scalars[i] = fill(saved.wave.scalars[i], now.state.scalars[i]);
-  if (onlyComputed ? now.state.scc.computed : now.state.scc.bits)
-    now.wave.scc = variant % 2;
+    if (const Undefined value = now.state.scalars[i]; value.bits)
+      inputs.push_back({&now.wave.scalars[i], value.bits, value.computed});
   for (const RegisterRange &range : now.registers)
     for (unsigned i = range.first; range.vector && i < unsigned(range.first) + range.count; ++i)
       if (const uint32_t offset = offsetOf(i); now.state.vectors.contains(offset))
         for (unsigned lane = 0; lane < now.wave.lanes(); ++lane)
           if (const Undefined value = now.state.vectors.at(offset, lane); value.bits)
-            now.wave.vgpr(offset, lane) = fill(now.wave.vgpr(offset, lane), value);
+            inputs.push_back({&now.wave.vgpr(offset, lane), value.bits, value.computed});
+  return inputs;
+}
+
+/// The operation's undefined inputs, or only the computed ones, as zeros, ones, numbers of either
+/// sign or noise.
+void UninitialisedCheck::patch(const Now &now, ArrayRef<UndefinedInput> inputs, unsigned variant,
+                               bool onlyComputed) {
+  uint64_t noise = 0x9e3779b97f4a7c15 * variant;
+  for (const UndefinedInput &input : inputs) {
+    const uint32_t undefined = onlyComputed ? input.computed : input.bits;
+    noise = noise * 6364136223846793005 + 1442695040888963407;
+    constexpr uint32_t kFirst[] = {0, ~0u, 0x5b5b5b5b, 0xdbdbdbdb};
+    const uint32_t with = variant < 4 ? kFirst[variant] : uint32_t(noise >> 32);
+    *input.place = (*input.place & ~undefined) | (with & undefined);
+  }
+  if (onlyComputed ? now.state.scc.computed : now.state.scc.bits)
+    now.wave.scc = variant % 2;
 }
 
 void UninitialisedCheck::restore(const Now &now, const Saved &saved) {
@@ -587,7 +602,6 @@ bool UninitialisedCheck::readsWholeDword(const Now &now, unsigned lane) const {
 }
 
 void UninitialisedCheck::tryOut(const Now &now) {
-  constexpr unsigned kVariants = 8;
   const Meaning meaning = meaningOf(now.step, now.op);
   Wave &wave = now.wave;
   Saved saved = {wave, now.wave.group->fault, {}};
@@ -600,6 +614,7 @@ void UninitialisedCheck::tryOut(const Now &now) {
   struct Result {
     bool vector;
     unsigned index, lane; // lane: of vectors
+    const uint32_t *place;
     uint32_t original, written = ~0u, first = 0, differs = 0, computed = 0;
     bool changed = false;
   };
@@ -614,21 +629,25 @@ void UninitialisedCheck::tryOut(const Now &now) {
             : ~0u;
     for (unsigned i = range.first; range.written && i < unsigned(range.first) + range.count; ++i) {
       if (!range.vector && i < kScalarCount)
-        results.push_back({false, i, 0, wave.scalars[i]});
+        results.push_back({false, i, 0, &wave.scalars[i], wave.scalars[i]});
       else if (range.vector && now.state.vectors.contains(offsetOf(i)))
         for (unsigned lane = 0; lane < wave.lanes(); ++lane)
-          results.push_back({true, i, lane, wave.vgpr(offsetOf(i), lane), written});
+          results.push_back({true, i, lane, &wave.vgpr(offsetOf(i), lane),
+                             wave.vgpr(offsetOf(i), lane), written});
     }
   }
   bool scc = false, sccDiffers = false, sccComputed = false;
+  const SmallVector<UndefinedInput> inputs = undefinedInputs(now);
+  const bool hasComputed = now.state.scc.computed ||
+                           any_of(inputs, [](const UndefinedInput &in) { return in.computed; });
   auto vary = [&](bool onlyComputed) {
-    for (unsigned variant = 0; variant < kVariants; ++variant) {
-      patch(now, saved, variant, onlyComputed);
+    const unsigned variants = onlyComputed && !hasComputed ? 1 : 8; // all would be the same
+    for (unsigned variant = 0; variant < variants; ++variant) {
+      patch(now, inputs, variant, onlyComputed);
       wave.next = &now.op + 1;
       now.op.handler(wave, now.op);
       for (Result &result : results) {
-        const uint32_t value = result.vector ? wave.vgpr(offsetOf(result.index), result.lane)
-                                             : wave.scalars[result.index];
+        const uint32_t value = *result.place;
         if (variant == 0)
           result.first = value;
         (onlyComputed ? result.computed : result.differs) |= value ^ result.first;
