@@ -4,7 +4,7 @@
 // instructions.
 #include "codegen/lib/Disassembler.h"
 #include "codegen/Codegen.h"
-#include "targets/Target.h"
+#include "targets/Encodings.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCContext.h"
@@ -78,7 +78,8 @@ public:
 
   uint64_t decode(ArrayRef<uint8_t> bytes, uint64_t address, MCInst &inst) const override {
     uint64_t size = 0;
-    if (decoder->getInstruction(inst, size, bytes, address, nulls()) != MCDisassembler::Success)
+    if (decoder->getInstruction(inst, size, targets::bytesOfFirst(*row, bytes), address, nulls()) !=
+        MCDisassembler::Success)
       return 0;
     return size;
   }
@@ -111,6 +112,7 @@ public:
   }
 
 private:
+  const targets::Target *row = nullptr;
   std::unique_ptr<MCRegisterInfo> registers;
   std::unique_ptr<MCAsmInfo> syntax;
   std::unique_ptr<MCInstrInfo> instructions;
@@ -144,7 +146,7 @@ Error LlvmDisassembler::initialize(StringRef processor, bool isWave64) {
     return make_error<CodegenError>(Fault::System, error);
   // The 16-bit halves of registers are operands of their own from gfx11 on, whether the compiler
   // used them or not.
-  const targets::Target *row = targets::find(processor);
+  row = targets::find(processor);
   if (!row)
     return make_error<CodegenError>(Fault::Unsupported, targets::messageForUnknown(processor));
   std::string features = row->isa >= 11 ? "+real-true16," : "";

@@ -54,25 +54,6 @@ bool hasHalfLiteral(const Target &target, ArrayRef<uint8_t> bytes) {
   return opcode == first || opcode == first + 1;
 }
 
-/// Of VOP3 and VOP3P: a literal, or what DPP reads, lies behind the eight bytes. LLVM also looks
-/// for a literal where a result of VOPC has its number.
-static bool isExtended(ArrayRef<uint8_t> bytes) {
-  constexpr uint32_t kDpp8 = 0xe9, kDpp8Fi = 0xea, kDpp16 = 0xfa;
-  const uint32_t word = read32le(bytes.data() + 4), source = word & 0x1ff;
-  return bytes[0] == kLiteral || source == kDpp8 || source == kDpp8Fi || source == kDpp16 ||
-         source == kLiteral || (word >> 9 & 0x1ff) == kLiteral || (word >> 18 & 0x1ff) == kLiteral;
-}
-
-ArrayRef<uint8_t> encodedBytes(const Target &target, ArrayRef<uint8_t> bytes) {
-  const uint32_t word = read32le(bytes.data());
-  const unsigned major = target.row().isa;
-  const bool isScalar = word >> 30 == 2, isVop12c = word >> 31 == 0; // with a literal, or DPP
-  const uint32_t top = word >> 26;
-  const bool isLocal = top == 0x36, isFlat = top == 0x37 && major < 12;
-  const bool isVop3 = (top == 0x35 || word >> 24 == 0xcc) && major >= 10 && !isExtended(bytes);
-  return isScalar || isVop12c || isLocal || isFlat || isVop3 ? bytes.take_front(8) : bytes;
-}
-
 /// Bits of the first eight bytes that some instructions of their encoding use and others do not. No
 /// bit of a field in which single bits can be invalid values.
 static uint64_t bitsThatMayBeUnused(const Target &target, uint32_t word) {

@@ -17,10 +17,6 @@ class Target;
 /// Whether LLVM's disassembler can be given `bytes`, of which there are at least 16.
 bool mayDisassemble(const Target &target, llvm::ArrayRef<uint8_t> bytes);
 
-/// The part of `bytes` that the instruction at their start may have. Of more, LLVM's disassembler
-/// tries all encodings of 12 bytes first, which took a third of the time to load code.
-llvm::ArrayRef<uint8_t> encodedBytes(const Target &target, llvm::ArrayRef<uint8_t> bytes);
-
 /// Whether what it made of `size` bytes is an instruction of the processor, which its printer
 /// survives too.
 bool isSound(const Target &target, const llvm::MCInst &inst, uint64_t size);

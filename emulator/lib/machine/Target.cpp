@@ -3,6 +3,7 @@
 #include "emulator/lib/machine/Encodings.h"
 #include "emulator/lib/machine/LlvmPrivate.h"
 #include "emulator/lib/machine/Wave.h"
+#include "targets/Encodings.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
@@ -400,8 +401,8 @@ uint64_t Target::disassembleOnce(MCInst &inst, ArrayRef<uint8_t> bytes, uint64_t
     return disassembleWithHalfLiteral(inst, bytes, address);
   {
     std::lock_guard lock(mutex);
-    if (disassembler->getInstruction(inst, size, encodedBytes(*this, bytes), address, nulls()) !=
-        MCDisassembler::Success)
+    if (disassembler->getInstruction(inst, size, targets::bytesOfFirst(*facts, bytes), address,
+                                     nulls()) != MCDisassembler::Success)
       return 0;
   }
   if (!isSound(*this, inst, size))
