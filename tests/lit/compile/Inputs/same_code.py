@@ -4,6 +4,7 @@
 Usage: same_code.py RUBIA FOLDER-OF-PTX
 """
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -11,12 +12,19 @@ import tempfile
 rubia, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 
 
+def text(elf):
+    """The bytes of .text, of an ELF file of 64 bits."""
+    offset, = struct.unpack_from("<Q", elf, 40)
+    size, count, names = struct.unpack_from("<3H", elf, 58)
+    sections = [struct.unpack_from("<2I4Q", elf, offset + i * size) for i in range(count)]
+    start = sections[names][4]
+    return next(elf[at:at + length] for name, _, _, _, at, length in sections if elf[start + name:].startswith(b".text\0"))
+
+
 def code(source, target, *options):
     with tempfile.TemporaryDirectory() as out:
         subprocess.run([rubia, "compile", str(source), "--arch", target, "--emit", "obj", *options, "-o", out], check=True, capture_output=True)
-        files = sorted(pathlib.Path(out).iterdir())
-        return [subprocess.run(["llvm-objdump", "--disassemble", "--no-show-raw-insn", file.name], check=True, capture_output=True, cwd=out).stdout
-                for file in files]
+        return [text(file.read_bytes()) for file in sorted(pathlib.Path(out).iterdir())]
 
 
 for name in ("registers", "arithmetic", "conversions", "logic"):
