@@ -3,21 +3,24 @@
 
 namespace rubia::reference {
 
-mpq_class powerOfTwo(int exponent) {
-  mpz_class power;
-  mpz_ui_pow_ui(power.get_mpz_t(), 2, unsigned(exponent < 0 ? -exponent : exponent));
-  return exponent < 0 ? mpq_class(mpz_class(1), power) : mpq_class(power);
+mpq_class scaled(const mpq_class &value, int exponent) {
+  mpq_class result;
+  if (exponent < 0)
+    mpq_div_2exp(result.get_mpq_t(), value.get_mpq_t(), unsigned(-exponent));
+  else
+    mpq_mul_2exp(result.get_mpq_t(), value.get_mpq_t(), unsigned(exponent));
+  return result;
 }
 
+mpq_class powerOfTwo(int exponent) { return scaled(1, exponent); }
+
 int exponentOf(const mpq_class &value) {
-  mpq_class magnitude = abs(value);
-  int exponent = int(mpz_sizeinbase(magnitude.get_num_mpz_t(), 2)) -
-                 int(mpz_sizeinbase(magnitude.get_den_mpz_t(), 2));
-  while (powerOfTwo(exponent) > magnitude)
-    --exponent;
-  while (powerOfTwo(exponent + 1) <= magnitude)
-    ++exponent;
-  return exponent;
+  const size_t placesBelow = mpz_sizeinbase(value.get_den_mpz_t(), 2);
+  const int exponent = int(mpz_sizeinbase(value.get_num_mpz_t(), 2)) - int(placesBelow);
+  // Of fractions of powers of two, such as floating-point numbers, the bits tell it.
+  if (mpz_scan1(value.get_den_mpz_t(), 0) == placesBelow - 1)
+    return exponent;
+  return powerOfTwo(exponent) > abs(value) ? exponent - 1 : exponent;
 }
 
 mpz_class roundToInteger(const mpq_class &value, Rounding rounding) {
@@ -77,8 +80,7 @@ Float decode(const FloatFormat &format, uint64_t bits) {
   }
   uint64_t significand = field ? fraction | uint64_t(1) << fractionBits : fraction;
   int exponent = format.minExponent + int(field ? field - 1 : 0) - int(fractionBits);
-  result.value =
-      mpq_class(mpz_class(static_cast<unsigned long>(significand))) * powerOfTwo(exponent);
+  result.value = scaled(mpq_class(static_cast<unsigned long>(significand)), exponent);
   if (result.negative)
     result.value = -result.value;
   return result;
@@ -87,8 +89,8 @@ Float decode(const FloatFormat &format, uint64_t bits) {
 // The value as significand * 2^(exponent - precision + 1), rounded; minimal exponent as given.
 static mpq_class roundTo(unsigned precision, int minExponent, const mpq_class &value,
                          Rounding rounding) {
-  mpq_class quantum = powerOfTwo(std::max(exponentOf(value), minExponent) - int(precision) + 1);
-  return mpq_class(roundToInteger(value / quantum, rounding)) * quantum;
+  const int quantum = std::max(exponentOf(value), minExponent) - int(precision) + 1;
+  return scaled(mpq_class(roundToInteger(scaled(value, -quantum), rounding)), quantum);
 }
 
 uint64_t encode(const FloatFormat &format, const mpq_class &value, RoundingRule rule,
@@ -99,11 +101,13 @@ uint64_t encode(const FloatFormat &format, const mpq_class &value, RoundingRule 
   uint64_t sign = negative ? format.signBit() : 0;
   if (rule.flush) {
     mpq_class unbounded = roundTo(format.precision, exponentOf(value), value, rule.rounding);
-    if (abs(unbounded) < powerOfTwo(format.minExponent))
+    if (exponentOf(unbounded) < format.minExponent)
       return sign;
   }
   mpq_class rounded = abs(roundTo(format.precision, format.minExponent, value, rule.rounding));
-  if (rounded > format.largest()) {
+  if (rounded == 0)
+    return sign;
+  if (exponentOf(rounded) >= format.maxExponent && rounded > format.largest()) {
     bool towardsZero = rule.rounding == Rounding::Zero ||
                        rule.rounding == (negative ? Rounding::Up : Rounding::Down);
     bool noInfinity = format.specials == FloatFormat::Specials::None;
@@ -112,10 +116,8 @@ uint64_t encode(const FloatFormat &format, const mpq_class &value, RoundingRule 
                                                                        : format.infinity());
     rounded = format.largest();
   }
-  if (rounded == 0)
-    return sign;
   int exponent = std::max(exponentOf(rounded), format.minExponent);
-  mpz_class significand(rounded / powerOfTwo(exponent - int(format.precision) + 1));
+  mpz_class significand(scaled(rounded, int(format.precision) - 1 - exponent));
   uint64_t code = significand.get_ui(), hidden = uint64_t(1) << (format.precision - 1);
   uint64_t field = code >= hidden ? uint64_t(exponent - format.minExponent + 1) : 0;
   return sign | (field << (format.precision - 1) | (code & (hidden - 1))) << format.unusedBits;

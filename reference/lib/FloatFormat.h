@@ -65,6 +65,9 @@ struct RoundingRule {
 uint64_t encode(const FloatFormat &format, const mpq_class &value, RoundingRule rule,
                 bool negativeZero);
 
+/// `value` times 2 to the power of `exponent`: by shifts, where * and / of GMP look for common
+/// divisors.
+mpq_class scaled(const mpq_class &value, int exponent);
 /// 2 to the power of `exponent`.
 mpq_class powerOfTwo(int exponent);
 /// floor(log2(|value|)); value is not 0.

@@ -23,6 +23,13 @@ int storedExponent(const FloatFormat &format, const Float &number) {
   return std::max(exponentOf(number.value), format.minExponent);
 }
 
+/// Of two finite numbers, whose denominators are powers of two.
+mpq_class product(const Float &a, const Float &b) {
+  const mp_bitcnt_t places =
+      mpz_scan1(a.value.get_den_mpz_t(), 0) + mpz_scan1(b.value.get_den_mpz_t(), 0);
+  return scaled(mpq_class(mpz_class(a.value.get_num() * b.value.get_num())), -int(places));
+}
+
 uint64_t nanOf(const FloatFormat &format) {
   return format.bits == 64 ? generatedNan(format) : format.signBit() - 1;
 }
@@ -73,17 +80,16 @@ uint64_t fusedSum(const FloatFormat &aFormat, const FloatFormat &bFormat,
     const Float x = factor(aFormat, a[k]), y = factor(bFormat, b[k]);
     specials.add(x, y);
     if (x.isFinite() && y.isFinite() && !x.isZero() && !y.isZero())
-      take(x.value * y.value, storedExponent(aFormat, x) + storedExponent(bFormat, y));
+      take(product(x, y), storedExponent(aFormat, x) + storedExponent(bFormat, y));
   }
   if (auto special = specials.result(dFormat))
     return *special;
-  mpq_class sum;
-  for (const mpq_class &term : terms) {
-    const mpq_class unit = powerOfTwo(*largest - places);
-    sum += roundToInteger(term / unit, Rounding::Zero) * unit;
-  }
+  mpz_class units;
+  for (const mpq_class &term : terms)
+    units += roundToInteger(scaled(term, places - *largest), Rounding::Zero);
+  const mpq_class sum = scaled(mpq_class(units), largest.value_or(0) - places);
   if (dFormat.bits == 32) {
-    if (abs(sum) >= powerOfTwo(dFormat.maxExponent + 1))
+    if (units != 0 && exponentOf(sum) > dFormat.maxExponent)
       return dFormat.infinity() | (sgn(sum) < 0 ? dFormat.signBit() : 0);
     const uint64_t bits = encode(dFormat, sum, {Rounding::Zero}, false);
     return places == kFewPlaces ? bits & ~uint64_t(0x3ff) : bits;
