@@ -261,7 +261,7 @@ TEST(Explain, NamesThePassWhereNothingDiffersWhileItIsWatched) {
 // The emulator tells which thread stays where.
 TEST(Explain, NamesWhereALaunchDoesNotEnd) {
   const std::string text =
-      diff(makeCapsule(~0u), "--arch gfx1100 --explain --timeout 16",
+      diff(makeCapsule(~0u), "--arch gfx1100 --explain --timeout 8",
            "RUBIA_TEST_MUTANT='ptx 16|add.u32 %r4, %r3, 1;|add.u32 %r4, %r3, 1; on: @%p1 bra on;' "
            "RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
            "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'");
