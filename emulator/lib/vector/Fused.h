@@ -492,7 +492,7 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     }
     uint32_t *registers = w.vgprs;
     // Handlers of their own for wave32 and wave64 were 2 % faster, and took twice the time to
-    // compile and 10 MB more of the library.
+    // compile and 9 MB more of the library.
 #pragma clang loop unroll(disable)
     for (unsigned block = 0;;) {
       uint32_t *result = registers + op.result;
