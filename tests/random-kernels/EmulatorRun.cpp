@@ -29,7 +29,7 @@ public:
     return address;
   }
   Error load(ArrayRef<uint8_t> code, const ptx::Module &module);
-  Expected<std::vector<uint8_t>> run(const Kernel &kernel, abi::WarpForm form,
+  Expected<std::vector<uint8_t>> run(const Program &program, abi::WarpForm form,
                                      uint64_t staticSharedBytes);
 
 private:
@@ -73,30 +73,30 @@ Error Device::load(ArrayRef<uint8_t> code, const ptx::Module &module) {
   return Error::success();
 }
 
-Expected<std::vector<uint8_t>> Device::run(const Kernel &kernel, abi::WarpForm form,
+Expected<std::vector<uint8_t>> Device::run(const Program &program, abi::WarpForm form,
                                            uint64_t staticSharedBytes) {
-  auto input = allocate(kernel.input);
+  auto input = allocate(program.input);
   if (!input)
     return input.takeError();
-  auto output = allocate(initialResults(kernel));
+  auto output = allocate(program.results);
   if (!output)
     return output.takeError();
   Arguments arguments;
   arguments.input = reinterpret_cast<uint64_t>(*input);
   arguments.output = reinterpret_cast<uint64_t>(*output);
-  memcpy(arguments.values, kernel.param.data(), kParamBytes);
-  arguments.launch.ntid[0] = kernel.block;
-  arguments.launch.nctaid[0] = kernel.grid;
+  memcpy(arguments.values, program.param.data(), kParamBytes);
+  arguments.launch.ntid[0] = program.block;
+  arguments.launch.nctaid[0] = program.grid;
   for (unsigned i : {1, 2})
     arguments.launch.ntid[i] = arguments.launch.nctaid[i] = 1;
   arguments.launch.totalSharedBytes = abi::totalSharedBytes(staticSharedBytes, 0);
   emulator::Launch launch;
-  launch.kernel = object->kernel(nameOf(kernel));
+  launch.kernel = object->kernel(program.name);
   if (!launch.kernel)
     return createStringError("the code object lacks the kernel");
-  launch.grid = {kernel.grid, 1, 1};
-  launch.block = {form == abi::WarpForm::HalfFilled ? abi::halfFilledWorkgroupSize(kernel.block)
-                                                    : kernel.block,
+  launch.grid = {program.grid, 1, 1};
+  launch.block = {form == abi::WarpForm::HalfFilled ? abi::halfFilledWorkgroupSize(program.block)
+                                                    : program.block,
                   1, 1};
   launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
   launch.hostThreads = 1;
@@ -104,7 +104,7 @@ Expected<std::vector<uint8_t>> Device::run(const Kernel &kernel, abi::WarpForm f
   if (auto statistics = emulator::run(launch, memory); !statistics)
     return statistics.takeError();
   auto *bytes = static_cast<const uint8_t *>(*output);
-  return std::vector<uint8_t>(bytes, bytes + kernel.resultBytes());
+  return std::vector<uint8_t>(bytes, bytes + program.results.size());
 }
 
 Expected<abi::WarpForm> formOf(ArrayRef<uint8_t> code) {
@@ -123,8 +123,8 @@ Expected<abi::WarpForm> formOf(ArrayRef<uint8_t> code) {
 
 } // namespace
 
-Expected<EmulatorResult> emulate(const Kernel &kernel, const Way &way) {
-  std::string text = kModuleHead + textOf(kernel);
+Expected<EmulatorResult> emulate(const Program &program, const Way &way) {
+  std::string text = program.text;
   if (const size_t at = text.find(way.mistake.first);
       !way.mistake.first.empty() && at != std::string::npos)
     text.replace(at, way.mistake.first.size(), way.mistake.second);
@@ -138,6 +138,7 @@ Expected<EmulatorResult> emulate(const Kernel &kernel, const Way &way) {
   options.code.contract = way.contract;
   options.code.flush = way.flush;
   options.code.warpForm = way.form;
+  options.code.mma = way.mma;
   LLVMContext context;
   auto lowered = lowering::lower(parsed.module, units.front(), options, context);
   if (!lowered)
@@ -155,7 +156,7 @@ Expected<EmulatorResult> emulate(const Kernel &kernel, const Way &way) {
   if (Error error = device.load(code->bytes, parsed.module))
     return std::move(error);
   auto results =
-      device.run(kernel, *form, lowering::staticSharedBytes(units[0], *units[0].kernels[0]));
+      device.run(program, *form, lowering::staticSharedBytes(units[0], *units[0].kernels[0]));
   if (!results)
     return results.takeError();
   return EmulatorResult{std::move(*results), *form};

@@ -6,6 +6,8 @@
 #include "InterpreterRun.h"
 #include "Join.h"
 #include "KnownDifferences.h"
+#include "MatrixCheck.h"
+#include "MatrixKernel.h"
 #include "Recording.h"
 #include "Reducer.h"
 #include "llvm/ADT/StringExtras.h"
@@ -26,6 +28,9 @@ struct Options {
   std::string family, file, known, error, mistake;
   unsigned offset = 0;
   bool evaluator = false, interpreter = false, show = false, indirect = false;
+  // These kernels have a generator of their own, and seeds of their own.
+  bool isOfMatrices() const { return family == kMatrixFamily; }
+  MatrixOptions ofMatrices() const { return {first, count ? count : 100, every, way}; }
   // Whether what runs fuses nothing and gives the bits of NaNs.
   bool isReference() const { return evaluator || interpreter; }
   Way way;
@@ -37,6 +42,8 @@ int fail(Error error) {
 }
 
 int printText(const Options &options) {
+  if (options.isOfMatrices())
+    return printMatrices(options.ofMatrices());
   outs() << kModuleHead;
   for (uint64_t i = 0; i < (options.count ? options.count : 100); i += options.every) {
     Kernel kernel = generate(options.first + i);
@@ -77,6 +84,8 @@ std::string differenceOf(const Kernel &kernel, ArrayRef<uint8_t> got, ArrayRef<u
 }
 
 int check(const Options &options) {
+  if (options.isOfMatrices())
+    return checkMatrices(options.ofMatrices());
   unsigned equal = 0, different = 0, failed = 0, skipped = 0;
   std::map<std::string, unsigned> wrong;
   for (uint64_t i = 0; i < (options.count ? options.count : 100); i += options.every) {
@@ -269,6 +278,8 @@ bool differs(const Kernel &kernel, const Options &options) {
 
 // Smaller kernels of which Rubia and the evaluator still think differently.
 int reduceKernel(const Options &options) {
+  if (options.isOfMatrices())
+    return reduceMatrices(options.ofMatrices());
   unsigned attempts = 0;
   auto differs = [&](const Kernel &kernel) {
     ++attempts;
@@ -330,7 +341,8 @@ int main(int argc, char **argv) {
     command->add_option("--first", options.first, "the first seed");
     command->add_option("--count", options.count, "how many; compare: all of them by default");
     command->add_option("--every", options.every, "only every N-th");
-    command->add_option("--family", options.family, "only kernels of this family");
+    command->add_option("--family", options.family,
+                        "only kernels of this family; text, check, reduce: also `matrices`");
     command->callback([=, &status, &options] { status = run(options); });
     return command;
   };
@@ -367,6 +379,11 @@ int main(int argc, char **argv) {
     command->add_option("--flush", options.way.flush)
         ->transform(CLI::CheckedTransformer(std::map<std::string, settings::FlushMode>{
             {"native", settings::FlushMode::Native}, {"nvidia", settings::FlushMode::Nvidia}}));
+    command->add_option("--mma", options.way.mma, "of the family `matrices`")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, settings::MmaMode>{{"ieee", settings::MmaMode::Ieee},
+                                                     {"native", settings::MmaMode::Native},
+                                                     {"h100", settings::MmaMode::H100}}));
     command->add_option("--form", options.way.form)
         ->transform(CLI::CheckedTransformer(std::map<std::string, settings::WarpFormChoice>{
             {"auto", settings::WarpFormChoice::Auto},

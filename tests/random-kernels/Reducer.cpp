@@ -98,19 +98,14 @@ private:
     return true;
   }
 
-  // Halves of the list, quarters, ... single statements.
   bool drop(const Where &where) {
-    bool changed = false;
-    for (size_t piece = where(kernel).size(); piece > 0; piece /= 2)
-      for (size_t end = where(kernel).size(); end > 0;) {
-        size_t start = end > piece ? end - piece : 0;
-        changed |= attempt([&](Kernel &candidate) {
-          Statements &all = where(candidate);
-          all.erase(all.begin() + long(start), all.begin() + long(end));
-        });
-        end = std::min(start, where(kernel).size());
-      }
-    return changed;
+    return dropPieces([&] { return where(kernel).size(); },
+                      [&](size_t start, size_t end) {
+                        return attempt([&](Kernel &candidate) {
+                          Statements &all = where(candidate);
+                          all.erase(all.begin() + long(start), all.begin() + long(end));
+                        });
+                      });
   }
 
   // What is inside a statement takes its place.
@@ -173,6 +168,17 @@ private:
 
 Kernel reduce(Kernel kernel, const std::function<bool(const Kernel &)> &stays) {
   return Reducer(std::move(kernel), stays).take();
+}
+
+bool dropPieces(function_ref<size_t()> size, function_ref<bool(size_t, size_t)> drop) {
+  bool changed = false;
+  for (size_t piece = size(); piece > 0; piece /= 2)
+    for (size_t end = size(); end > 0;) {
+      const size_t start = end > piece ? end - piece : 0;
+      changed |= drop(start, end);
+      end = std::min(start, size());
+    }
+  return changed;
 }
 
 bool isTrueElsewhere(function_ref<bool()> check, bool ifCrashed) {

@@ -13,6 +13,11 @@ namespace rubia::random_kernels {
 /// text and to the evaluator.
 Kernel reduce(Kernel kernel, const std::function<bool(const Kernel &)> &stays);
 
+/// Halves of a list, quarters, ... single elements, from its end: what `drop` takes out is gone.
+/// Whether anything is. `size` is that of the list as it is now.
+bool dropPieces(llvm::function_ref<size_t()> size,
+                llvm::function_ref<bool(size_t start, size_t end)> drop);
+
 /// Whether a check holds, in a process of its own: LLVM may crash on a kernel. `ifCrashed`: what
 /// that counts as.
 bool isTrueElsewhere(llvm::function_ref<bool()> check, bool ifCrashed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels as PTX.
-#include "Kernel.h"
+#include "Program.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -664,6 +664,11 @@ std::string textOf(const Kernel &kernel) {
   raw_string_ostream os(text);
   Writer(kernel, os).write();
   return text;
+}
+
+Program programOf(const Kernel &kernel) {
+  return {nameOf(kernel), kModuleHead + textOf(kernel), kernel.grid, kernel.block, kernel.input,
+          kernel.param,   initialResults(kernel)};
 }
 
 uint64_t digestOf(const Kernel &kernel) {
