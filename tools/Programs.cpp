@@ -152,9 +152,12 @@ void addStandIns(std::vector<std::string> &variables, const settings::Settings &
   const std::string preload = folder + "/lib/librubia-standins.so";
   if (sys::fs::exists(preload) && !StringRef(preload).contains(' '))
     addFolder(variables, "LD_PRELOAD", preload, /*keep=*/SIZE_MAX);
-  for (StringRef name : {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"})
+  // Triton 3.0 to 3.2 know no release after 12.6, which has PTX for capabilities below 10.0.
+  const StringRef ptxas = settings.computeCapability() < 100 ? "ptxas-12.6" : "ptxas";
+  for (auto [name, tool] : {std::pair<StringRef, StringRef>{"TRITON_PTXAS_PATH", ptxas},
+                            {"TRITON_PTXAS_BLACKWELL_PATH", "ptxas"}})
     if (!variableNamed(variables, name))
-      variables.push_back((name + "=" + folder + "/bin/ptxas").str());
+      variables.push_back((name + "=" + folder + "/bin/" + tool).str());
   addFlagOfXla(variables, folder);
 }
 

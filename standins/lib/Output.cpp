@@ -3,6 +3,7 @@
 #include "input/File.h"
 #include "input/Printable.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -16,10 +17,14 @@ raw_ostream &messages() {
 }
 
 // Compilers read the release and choose a version of PTX by it. It is 12.8, which all current ones
-// know; texts up to PTX 9.0 are taken all the same.
-static std::string versionText(StringRef tool, StringRef what) {
-  return (tool + ": Rubia's stand-in for NVIDIA's " + what +
-          "\nCuda compilation tools, release 12.8, V12.8.0\n")
+// know; texts up to PTX 9.0 are taken all the same. Triton 3.2 knows none after 12.6: a tool that
+// is called by a name with a release, such as ptxas-12.6, tells that one.
+static std::string versionText(StringRef tool, StringRef what, StringRef calledAs) {
+  StringRef release = sys::path::filename(calledAs);
+  if (!release.consume_front(tool) || !release.consume_front("-"))
+    release = "12.8";
+  return (tool + ": Rubia's stand-in for NVIDIA's " + what + "\nCuda compilation tools, release " +
+          release + ", V" + release + ".0\n")
       .str();
 }
 
@@ -85,7 +90,7 @@ int runTool(const Tool &tool, int count, char **words) {
     return 0;
   }
   if (line->has("version")) {
-    outs() << versionText(tool.name, tool.description);
+    outs() << versionText(tool.name, tool.description, words[0]);
     return 0;
   }
   return tool.run(*line);

@@ -143,6 +143,14 @@ class Ptxas(StandInTest):
         self.assertTrue(re.search(r"\bV(\d+)\.(\d+)\.(\d+)\b", done.stdout), done.stdout)  # XLA
         self.assertNotIn("NVIDIA (R)", done.stdout)
 
+    def test_triton_is_told_a_release_that_it_knows(self):
+        """Triton 3.2 ends with an error where ptxas is of a release after 12.6. What it starts still works."""
+        shell = '"$TRITON_PTXAS_PATH" --version; exec "$TRITON_PTXAS_PATH" -arch=sm_89 "$0" -o "$1"'
+        done = self.rubia("run", "--", "sh", "-c", shell, self.file("a.ptx", WHOLE), self.folder / "a.cubin")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("release 12.6, V12.6.0\n", done.stdout)
+        self.assertStores(self.folder / "a.cubin", 42)
+
     def test_what_is_in_the_file(self):
         elf = self.assemble("a", WHOLE).read_bytes()
         self.assertEqual(elf[:7], b"\x7fELF\2\1\1")
@@ -791,8 +799,9 @@ class Run(StandInTest):
         tools = str(STANDINS / "bin")
         self.assertEqual(found["PATH"], f"{tools}:{STANDINS.parent}/bin:/usr/bin:/bin")
         self.assertEqual(found["LD_LIBRARY_PATH"], f"{STANDINS.parent}:{STANDINS}/lib:/nowhere")
-        self.assertEqual(found["TRITON_PTXAS_PATH"], tools + "/ptxas")
+        self.assertEqual(found["TRITON_PTXAS_PATH"], tools + "/ptxas-12.6")
         self.assertEqual(found["TRITON_PTXAS_BLACKWELL_PATH"], tools + "/ptxas")
+        self.assertEqual(self.variables(RUBIA_COMPUTE_CAPABILITY="12.0")["TRITON_PTXAS_PATH"], tools + "/ptxas")
         self.assertEqual(found["LD_PRELOAD"], f"{STANDINS}/lib/librubia-standins.so")
         self.assertEqual(self.variables(TRITON_PTXAS_PATH="/own/ptxas")["TRITON_PTXAS_PATH"], "/own/ptxas")
         flag = f"--xla_gpu_cuda_data_dir={STANDINS}"
