@@ -11,6 +11,19 @@ that is said.
 
 """
 
+# Applications that tests/apps has not, with what was seen of their packages.
+TAIL = """## Without a row
+
+These were looked at on 2026-11-28. Without PTX an application needs another package, or a build that adds PTX.
+
+- **ONNX Runtime.** `onnxruntime-gpu` 1.31.1 has SASS only. Build it with `CMAKE_CUDA_ARCHITECTURES=80-virtual`.
+- **FAISS.** `faiss-gpu-cu11` and `faiss-gpu-cu12` 1.14.1 and `faiss-cuda` 1.14.3 have SASS only.
+  `faiss-gpu-cuvs` 1.15.1 has PTX for 9.0, but pip 23 finds no `libcuvs-cu13` of the version that it names. Build
+  it with `CMAKE_CUDA_ARCHITECTURES=80-virtual`.
+- **PyCUDA.** It has no wheel, and was not built. Its `SourceModule` starts nvcc, whose ptxas makes SASS. Its
+  `pycuda.driver.module_from_buffer` takes PTX, which NVRTC makes.
+"""
+
 
 def counted(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
@@ -27,7 +40,8 @@ def points(about, tests):
         yield f"{owner}. The wheels of PyTorch for CUDA 12.6 and 12.8 have none."
     yield from about.get("notes", [])
     if not tests:
-        yield "Its own tests were not run."
+        why = f", since {about['tests_not_run']}" if "tests_not_run" in about else ""
+        yield "No tests of its own are published." if about.get("no_tests") else f"Its own tests were not run{why}."
         return
     yield f"Own tests: {tests['rule']}."
     for arch, every in tests.get("every", {}).items():
@@ -54,7 +68,7 @@ def page(folders):
         for name in failed:
             text += wrapped(f"Fails: `{name}`.")
         text += "\n"
-    return text.rstrip("\n") + "\n"
+    return text + TAIL
 
 
 def wrapped(sentence, width=116):
