@@ -406,8 +406,8 @@ static Result setAccess(MemoryPool &pool, const Device &device, int flags) {
 }
 
 // The device that HIP says has access from the start. A HIP that cannot tell is taken at the word
-// of who imports.
-static Device &deviceOfImported(void *hipPool, Device &current) {
+// of who imports, which needs no context: it is the first device then.
+static Device &deviceOfImported(void *hipPool) {
   for (const auto &device : theDriver.load()->devices) {
     const MemoryLocation place{kOnDevice, device->hipDevice};
     int flags = 0;
@@ -415,7 +415,8 @@ static Device &deviceOfImported(void *hipPool, Device &current) {
         flags == kReadAndWrite)
       return *device;
   }
-  return current;
+  Context *current = currentContext();
+  return current ? current->device : *theDriver.load()->devices.front();
 }
 
 // There are pools of devices' own memory only.
@@ -607,7 +608,7 @@ Result cuMemPoolExportToShareableHandle(void *out, MemoryPool *pool, int type,
 
 Result cuMemPoolImportFromShareableHandle(MemoryPool **out, void *given, int type,
                                           unsigned long long flags) {
-  return callIn(RUBIA_CALL(out, given, type, flags), [&](Context &context) -> Result {
+  return call(RUBIA_CALL(out, given, type, flags), [&]() -> Result {
     if (!out || !type || flags)
       return kInvalidValue;
     if (type != kFileDescriptor)
@@ -618,7 +619,7 @@ Result cuMemPoolImportFromShareableHandle(MemoryPool **out, void *given, int typ
     if (Result result =
             ofImport(hip().hipMemPoolImportFromShareableHandle(&shared, given, type, 0)))
       return result;
-    *out = makePool(deviceOfImported(shared, context.device), false);
+    *out = makePool(deviceOfImported(shared), false);
     (*out)->hip = shared;
     (*out)->isImported = true;
     return kSuccess;
@@ -635,10 +636,16 @@ Result cuMemPoolExportPointer(HipIpcHandle *data, void *pointer) {
   });
 }
 
+// A thread without a context imports for the device's primary one, which need not be retained yet:
+// Python's multiprocessing makes the arguments of a process before that has a context.
 Result cuMemPoolImportPointer(void **pointer, MemoryPool *pool, HipIpcHandle *data) {
-  return callIn(RUBIA_CALL(pointer, pool, data), [&](Context &context) -> Result {
+  return call(RUBIA_CALL(pointer, pool, data), [&]() -> Result {
     if (!pointer || !data || !livePool(pool) || !pool->isImported)
       return kInvalidValue;
+    Context *current = currentContext();
+    Context &context = current ? *current : *pool->device.primary;
+    if (Result result = current ? enter(context) : kSuccess)
+      return result;
     void *imported = nullptr, *base = nullptr;
     size_t bytes = 0;
     if (Result result = context.check(hip().hipMemPoolImportPointer(&imported, pool->hip, data)))

@@ -272,6 +272,50 @@ TEST(Ipc, AnEventOfADeadProcessIsAnError) {
   EXPECT_EQ(cu("cuEventSynchronize", event), kLaunchFailed);
 }
 
+// As Python's multiprocessing does it, which gives a new process its arguments before that runs.
+TEST(Ipc, PoolsAreOpenedBeforeThereIsAContext) {
+  Peer peer([](Channel parent) {
+    const int descriptor = parent.receiveDescriptor();
+    auto data = parent.receive<HipIpcHandle>();
+    MemoryPool *pool = nullptr;
+    void *memory = nullptr;
+    Context *context = nullptr;
+    DONE(cu("cuInit", 0u));
+    DONE(cu("cuMemPoolImportFromShareableHandle", &pool,
+            reinterpret_cast<void *>(uintptr_t(descriptor)), kDescriptor, kNoFlags));
+    close(descriptor);
+    DONE(cu("cuMemPoolImportPointer", &memory, pool, &data));
+    DONE(cu("cuDevicePrimaryCtxRetain", &context, 0));
+    DONE(cu("cuCtxSetCurrent", context));
+    REQUIRE(wordAt(memory) == 5);
+    DONE(fill(memory, 6, 1));
+    DONE(cu("cuMemFreeAsync", memory, kNone));
+    DONE(cu("cuCtxSynchronize"));
+    DONE(cu("cuMemPoolDestroy", pool));
+    parent.meet();
+  });
+  makeContext();
+  MemoryPoolProperties properties = {};
+  properties.allocationType = 1;
+  properties.handleTypes = kDescriptor;
+  properties.location = {1, 0};
+  MemoryPool *pool = nullptr;
+  void *memory = nullptr;
+  int descriptor = -1;
+  HipIpcHandle data = {};
+  DONE(cu("cuMemPoolCreate", &pool, &properties));
+  DONE(cu("cuMemAllocFromPoolAsync", &memory, size_t(1000), pool, kNone));
+  DONE(fill(memory, 5, 250));
+  DONE(cu("cuMemPoolExportToShareableHandle", static_cast<void *>(&descriptor), pool, kDescriptor,
+          kNoFlags));
+  DONE(cu("cuMemPoolExportPointer", &data, memory));
+  peer.channel().sendDescriptor(descriptor);
+  peer.channel().send(data);
+  EXPECT_EQ(close(descriptor), 0);
+  peer.channel().meet();
+  EXPECT_EQ(wordAt(memory), 6u);
+}
+
 TEST(Ipc, PoolsAreOpenedByDescriptorAndPointer) {
   Peer peer([](Channel parent) {
     makeContext();
