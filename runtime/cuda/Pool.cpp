@@ -636,16 +636,27 @@ Result cuMemPoolExportPointer(HipIpcHandle *data, void *pointer) {
   });
 }
 
-// A thread without a context imports for the device's primary one, which need not be retained yet:
-// Python's multiprocessing makes the arguments of a process before that has a context.
+// Python's multiprocessing makes the arguments of a process before that has a context. What it
+// imports then keeps the device's primary context retained, since memory is asked for in one.
+static Result contextOfImport(Context *&context, Device &device) {
+  context = currentContext();
+  if (context)
+    return enter(*context);
+  context = device.primary.get();
+  if (!context->alive)
+    if (Result result = retainPrimary(&context, device.ordinal))
+      return result;
+  return enter(*context);
+}
+
 Result cuMemPoolImportPointer(void **pointer, MemoryPool *pool, HipIpcHandle *data) {
   return call(RUBIA_CALL(pointer, pool, data), [&]() -> Result {
     if (!pointer || !data || !livePool(pool) || !pool->isImported)
       return kInvalidValue;
-    Context *current = currentContext();
-    Context &context = current ? *current : *pool->device.primary;
-    if (Result result = current ? enter(context) : kSuccess)
+    Context *owner = nullptr;
+    if (Result result = contextOfImport(owner, pool->device))
       return result;
+    Context &context = *owner;
     void *imported = nullptr, *base = nullptr;
     size_t bytes = 0;
     if (Result result = context.check(hip().hipMemPoolImportPointer(&imported, pool->hip, data)))

@@ -285,6 +285,10 @@ TEST(Ipc, PoolsAreOpenedBeforeThereIsAContext) {
             reinterpret_cast<void *>(uintptr_t(descriptor)), kDescriptor, kNoFlags));
     close(descriptor);
     DONE(cu("cuMemPoolImportPointer", &memory, pool, &data));
+    size_t size = 0;
+    constexpr int kRangeSize = 12;
+    DONE(cu("cuPointerGetAttribute", static_cast<void *>(&size), kRangeSize, memory));
+    REQUIRE(size == 1000);
     DONE(cu("cuDevicePrimaryCtxRetain", &context, 0));
     DONE(cu("cuCtxSetCurrent", context));
     REQUIRE(wordAt(memory) == 5);
