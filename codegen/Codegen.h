@@ -40,9 +40,8 @@ struct Options {
   /// AMDGPUUsage "Code Object Metadata": 4, 5 or 6. A generic target needs 6 and gets it if this
   /// is 5.
   unsigned codeObjectVersion = 5;
-  bool checkMode = true;       ///< run checkMode() on the result
-  bool checkExec = true;       ///< run checkExec() on the result
-  bool checkWholeWaves = true; ///< run checkWholeWaves() on the result
+  bool checkMode = true; ///< run checkMode() on the result
+  bool checkExec = true; ///< run checkExec() on the result
   /// Functions with addresses are compiled in parts of about so many LLVM instructions, on all
   /// cores (lib/Parts.h), where there is enough for two.
   size_t instructionsPerPart = 100'000;

@@ -54,9 +54,6 @@ public:
   /// All registers that an instruction writes, implicit ones included.
   void forEachWritten(const llvm::MCInst &inst,
                       llvm::function_ref<void(RegisterRange)> action) const;
-  /// All that it reads. `isTied`: the operand is the result's register too.
-  void forEachRead(const llvm::MCInst &inst,
-                   llvm::function_ref<void(RegisterRange, bool isTied)> action) const;
 
 protected:
   bool isWave32 = false;

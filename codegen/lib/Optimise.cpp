@@ -10,7 +10,6 @@
 #include "codegen/lib/NativeFragments.h"
 #include "codegen/lib/Translate.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/StandardInstrumentations.h"
@@ -31,11 +30,6 @@ struct Step {
   StringLiteral passes;
 };
 
-constexpr StringLiteral kNumbering = "gvn";
-/// For units with whole-wave regions. Elsewhere GVN also computes a value in one branch that the
-/// other one has, and joins the two by a phi. Where all lanes compute it, each branch would write
-/// the register of the other's lanes: the same value, but checkWholeWaves() cannot know that.
-constexpr StringLiteral kNumberingWithoutPhis = "gvn<no-pre>";
 constexpr StringLiteral kCombine = "instcombine<no-verify-fixpoint>";
 
 /// Of units with functions beside kernels. Callees are simplified first: the inliner counts their
@@ -67,7 +61,7 @@ constexpr Step kFunctionSteps[] = {
     {2, "reassociate"},
     {2, "loop-mssa(licm,loop-rotate)"},
     {2, "loop(indvars,loop-deletion,loop-unroll-full)"}, // full unrolling: LDS and private arrays
-    {2, kNumbering},
+    {2, "gvn"},
     {2, "slp-vectorizer,vector-combine"}, // v_pk_fma_f32 and the like: 1.7 without on gfx90a
     {2, "bdce"},
     {2, kCombine},
@@ -94,19 +88,9 @@ bool hasFunctions(const Module &module) {
   });
 }
 
-bool hasWholeWaves(const Module &module) {
-  return any_of(module, [](const Function &function) {
-    return function.getIntrinsicID() == Intrinsic::amdgcn_strict_wwm && !function.use_empty();
-  });
-}
-
 std::string pipelineOf(const Module &module, unsigned level) {
   std::string text = hasFunctions(module) ? listOf(kCallSteps, level) + "," : "";
-  std::string steps = listOf(kFunctionSteps, level);
-  if (const size_t at = steps.find("," + kNumbering.str() + ",");
-      at != std::string::npos && hasWholeWaves(module))
-    steps.replace(at + 1, kNumbering.size(), kNumberingWithoutPhis);
-  text += "function(" + steps + "),";
+  text += "function(" + listOf(kFunctionSteps, level) + "),";
   return text + kLastStep.str();
 }
 

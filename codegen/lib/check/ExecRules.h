@@ -14,17 +14,13 @@ enum class Rule : uint8_t {
   Select,    // d = a or b
   And,
   AndNot,
-  Or,
-  Xor,
-  OrNot,
-  Widen, // anything else with complements
-  Not,
+  Or, // or xor
+  Widen,
   WidenOne,   // of one operand
   AndSave,    // d = exec, exec = op(a, exec)
   AndNotSave, // exec = a & ~exec
   NotAndSave, // exec = ~a & exec
-  OrSave,
-  XorSave,
+  OrSave,     // or xor
   WidenSave,
   NotAndWrite, // d = exec = ~a & exec
   AndNotWrite, // d = exec = a & ~exec
