@@ -64,7 +64,7 @@ private:
 };
 
 TEST(Encodings, DecodeAsWithAllBytes) {
-  for (const char *processor : {"gfx1030", "gfx1100", "gfx1150", "gfx1201"}) {
+  for (const char *processor : {"gfx1030", "gfx1100", "gfx1201"}) {
     const Target *target = find(processor);
     ASSERT_TRUE(target);
     const Decoder decoder(processor);

@@ -84,7 +84,9 @@ class Notices(Runs):
         self.assertEqual(len(lines), 1, told)
         found = re.fullmatch(r"rubia: waiting for kernels to be compiled: ([12]) done in (\d\.\d) s, (0\.\d) a second\. The loaded modules "
                              r"have ([123]) more: (\d+) s if all are launched\. Later runs find them in the cache", lines[0])
-        self.assertTrue(found, lines[0])
+        if not found:  # a busy machine needs more than two seconds for the first one
+            self.assertRegex(lines[0], r": 0 done in \d\.\d s\. The loaded modules have 3 more\. Later runs find them in the cache$")
+            return
         done, seconds, _, left, rest = (float(group) for group in found.groups())
         self.assertTrue(2 <= seconds < 6, lines[0])
         self.assertTrue(0 < rest < 20 and abs(rest - left * seconds / done) < 1, lines[0])
