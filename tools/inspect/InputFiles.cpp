@@ -25,7 +25,8 @@ void InputFiles::addBuffer(std::unique_ptr<MemoryBuffer> buffer) {
   addBuffer(std::move(buffer), name, /*isNamed=*/true, 0);
 }
 
-// Links to files are followed, links to directories are not: they may lead in circles.
+// Links to files are followed, links to directories are not: they may lead in circles. A file with
+// several names, as libraries have, is taken once, under the first of them.
 void InputFiles::addDirectory(const std::string &path) {
   std::vector<std::string> entries;
   std::error_code error;
@@ -41,7 +42,7 @@ void InputFiles::addDirectory(const std::string &path) {
       continue; // a dangling link
     if (sys::fs::is_directory(own))
       addDirectory(entry);
-    else if (sys::fs::is_regular_file(target))
+    else if (sys::fs::is_regular_file(target) && met.insert(target.getUniqueID()).second)
       addFile(entry, /*isNamed=*/false);
   }
 }

@@ -5,9 +5,11 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace rubia::tools {
@@ -44,6 +46,7 @@ private:
   Take take;
   Problem problem;
   unsigned filesSeen = 0;
+  std::set<llvm::sys::fs::UniqueID> met; // below folders
 };
 
 } // namespace rubia::tools
