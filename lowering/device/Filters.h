@@ -52,19 +52,19 @@ struct HalvesPlace {
     const uint32_t other = bits & 0x7f800000;
     exponent = other > exponent ? other : exponent;
   }
-  /// From halves to units of that place, and back.
-  INLINE float scale() const { return asFloat((268u << 23) - exponent); }
-  INLINE float unit() const { return asFloat(exponent - (14u << 23)); }
+  INLINE float cut(float half) const {
+    const float scale = asFloat((268u << 23) - exponent), unit = asFloat(exponent - (14u << 23));
+    return __builtin_truncf(half * scale) * unit;
+  }
 };
 
 /// The sum of weighted texels. Normalised ones that are unsigned are widened to 16 bits and summed
 /// exactly, integers of 32 bits in halves. Of sRGB, alpha is summed so, and the others as numbers
-/// of 8 bits. Numbers are summed in units of kUnit, so that the largest do not overflow.
-struct Sum {
-  static constexpr unsigned kUnitShift = 10;
-  static constexpr float kUnit = 1.0f / (1 << kUnitShift);
+/// of 8 bits. All weights together are 1 << Shift.
+template <unsigned Shift = 8> struct Sum {
+  static constexpr float kUnit = 1.0f / (1 << Shift);
   Numbers number = -0.0f; // the sum of nothing: negative zeros stay what they are
-  Numbers lost = 0;       // of groups, what the sum is more than that
+  Numbers lost = 0;       // of several groups, what the sum is more than that
   Integers integer = {};
 
   static INLINE bool isExact(TexelFormat format, uint32_t mode) {
@@ -158,7 +158,8 @@ struct Sum {
       value = -0.0f;
     number = __builtin_elementwise_fma(value, Numbers(float(weight) * kUnit), number);
   }
-  /// Adds the sum of a group, which is exact of halves, and keeps what is lost then.
+  /// Adds the sum of a group, which is exact of halves, and keeps what is lost then. Without it,
+  /// f32 of several planes or levels would be off by more than the bound of docs/textures.md.
   INLINE void addGroup(const Sum &group) {
     const Numbers sum = number + group.number, added = sum - number;
     lost += (number - (sum - added)) + (group.number - added);
@@ -173,7 +174,7 @@ struct Sum {
   static INLINE float alignedHalf(uint32_t bits, uint32_t exponent) {
     HalvesPlace place;
     place.include(exponent);
-    return __builtin_truncf(asFloat(bits) * place.scale()) * place.unit();
+    return place.cut(asFloat(bits));
   }
   /// A sum in two parts as one number. Of halves it is one that is rounded to the same half: one
   /// unit nearer to 0 where the sum is.
@@ -185,12 +186,10 @@ struct Sum {
     return asFloat(asBits(all) - (isNearer && format.kind() == TexelKind::Half));
   }
 
-  /// All weights together are 1 << `Shift`.
-  template <unsigned Shift = 8> INLINE Texel result(TexelFormat format, uint32_t mode) const {
-    const Numbers whole = number * float(1 << (kUnitShift - Shift));
+  INLINE Texel result(TexelFormat format, uint32_t mode) const {
     if (format.blendsWords())
-      return {cutSum<Shift>(number.x, integer.x), cutSum<Shift>(number.y, integer.y),
-              cutSum<Shift>(number.z, integer.z), cutSum<Shift>(number.w, integer.w)};
+      return {cutSum(number.x, integer.x), cutSum(number.y, integer.y), cutSum(number.z, integer.z),
+              cutSum(number.w, integer.w)};
     const Integers wide = (integer + (1 << Shift >> 1)) >> Shift;
     if (format.kind() == TexelKind::Integer)
       return __builtin_bit_cast(Texel, wide);
@@ -202,15 +201,14 @@ struct Sum {
                        if (!format.isSigned())
                          return asBits(ratio(value, 65535.0f));
                        if (isNarrow)
-                         value = widenedSum<Shift>(value);
+                         value = widenedSum(value);
                        return asBits(ratio(value < -32767 ? -32767 : value, 32767.0f));
                      });
     }
-    Texel value = __builtin_bit_cast(Texel, whole);
+    Texel value = __builtin_bit_cast(Texel, number);
     if (isOfGroups(format)) {
-      const Numbers rest = lost * float(1 << (kUnitShift - Shift));
-      value = {asBits(joined(whole.x, rest.x, format)), asBits(joined(whole.y, rest.y, format)),
-               asBits(joined(whole.z, rest.z, format)), asBits(joined(whole.w, rest.w, format))};
+      value = {asBits(joined(number.x, lost.x, format)), asBits(joined(number.y, lost.y, format)),
+               asBits(joined(number.z, lost.z, format)), asBits(joined(number.w, lost.w, format))};
     }
     if (format.kind() == TexelKind::Bits)
       return forEach(value, [](uint32_t bits) INLINE_LAMBDA { return blendedBits(asFloat(bits)); });
@@ -221,11 +219,11 @@ struct Sum {
     return value;
   }
   /// Of a sum in halves, cut. The upper one is a whole number of units.
-  template <unsigned Shift> static INLINE uint32_t cutSum(float upper, int32_t lower) {
-    return uint32_t((int64_t(int32_t(upper * (1 << kUnitShift))) * 65536 + lower) >> Shift);
+  static INLINE uint32_t cutSum(float upper, int32_t lower) {
+    return uint32_t((int64_t(int32_t(upper * (1 << Shift))) * 65536 + lower) >> Shift);
   }
   /// A sum of signed bytes as a number of 32,767: the bits repeat to an eighth, and are rounded.
-  template <unsigned Shift> static INLINE int32_t widenedSum(int32_t sum) {
+  static INLINE int32_t widenedSum(int32_t sum) {
     constexpr unsigned m = Shift - 8;
     return ((((sum << 3) >> m) + (sum >> (4 + m)) + (sum >> (12 + m)) + 4) >> 3);
   }
@@ -233,14 +231,14 @@ struct Sum {
 
 /// The texels of a filter, whose addresses and weights `source` knows. `shift`: of weights, to the
 /// sum's.
-template <class Source>
-INLINE void addTaps(Sum &sum, Record *record, const Source &source, uint32_t shift = 0) {
+template <unsigned Shift, class Source>
+INLINE void addTaps(Sum<Shift> &sum, Record *record, const Source &source, uint32_t shift = 0) {
   const TexelFormat format{record->format};
   const uint32_t mode = record->mode;
-  const Texel border = Sum::valueOfBorder(record, format, mode);
+  const Texel border = Sum<Shift>::valueOfBorder(record, format, mode);
   auto valueOf = [&](unsigned tap) INLINE_LAMBDA {
-    const Texel value =
-        Sum::valueOf(record, readTexel(source.address(tap), format.texelShift()), format, mode);
+    const Texel value = Sum<Shift>::valueOf(
+        record, readTexel(source.address(tap), format.texelShift()), format, mode);
     return source.isOutside(tap) ? border : value;
   };
   // Groups of four are cut at one place.
@@ -253,17 +251,18 @@ INLINE void addTaps(Sum &sum, Record *record, const Source &source, uint32_t shi
         NO_UNROLL for (unsigned tap = start; tap < start + kGroup; ++tap) function(tap);
       }
     };
-    const bool isGroup = Sum::isOfGroups(format);
-    Sum ofGroup;
-    Sum &to = isGroup ? ofGroup : sum;
+    const bool isGroup = Sum<Shift>::isOfGroups(format);
+    Sum<Shift> ofGroup;
+    Sum<Shift> &to = isGroup ? ofGroup : sum;
     Texel exponents = {};
-    if (Sum::hasPlaces(format, mode)) {
+    if (Sum<Shift>::hasPlaces(format, mode)) {
       forEachTap([&](unsigned tap) INLINE_LAMBDA {
         if (source.weight(tap))
-          exponents = __builtin_elementwise_max(exponents, Sum::exponentsOf(valueOf(tap), mode));
+          exponents =
+              __builtin_elementwise_max(exponents, Sum<Shift>::exponentsOf(valueOf(tap), mode));
       });
       if (source.borderWeight())
-        exponents = __builtin_elementwise_max(exponents, Sum::exponentsOf(border, mode));
+        exponents = __builtin_elementwise_max(exponents, Sum<Shift>::exponentsOf(border, mode));
     }
     if (source.borderWeight())
       to.add(border, format, mode, source.borderWeight() << shift, exponents);
@@ -355,10 +354,10 @@ INLINE Texel blendWords(Record *record, const Grid &grid, Numbers at, uint64_t s
     UNROLL for (float value : values) bits |= asBits(value);
     if (bits == 0)
       return {};
-    Sum all;
+    Sum<> all;
     UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap)
         all.addNumbers(Numbers(flushed(values[tap])), footprint.weights[tap]);
-    return {blendedBits(all.number.x * float(1 << (Sum::kUnitShift - 8))), 0, 0, 0};
+    return {blendedBits(all.number.x), 0, 0, 0};
   }
   return {asBits(sum), 0, 0, 0};
 }
@@ -389,8 +388,8 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
   default:
     read(4);
   }
-  Sum sum;
-  if (Sum::isExact(format, 0)) {
+  Sum<> sum;
+  if (Sum<>::isExact(format, 0)) {
     if (format.channelShift() == 0 && !format.isSigned()) { // two channels in a word
       uint32_t even = 0, odd = 0;
       UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
@@ -403,7 +402,7 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
         sum.integer *= 257;
     } else {
       UNROLL for (unsigned tap = 0; tap < 4; ++tap) sum.integer +=
-          Sum::widened(texels[tap], format) * int32_t(weights[tap]);
+          Sum<>::widened(texels[tap], format) * int32_t(weights[tap]);
     }
     return sum.result(format, 0);
   }
@@ -432,7 +431,7 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
       UNROLL for (unsigned tap = 0; tap < 4; ++tap)
           place.include(weights[tap] ? texels[tap][channel] : 0);
       UNROLL for (unsigned tap = 0; tap < 4; ++tap) parts[tap][channel] =
-          asBits(__builtin_truncf(asFloat(texels[tap][channel]) * place.scale()) * place.unit());
+          asBits(place.cut(asFloat(texels[tap][channel])));
     };
     cut(0);
     if (!isOne) {
@@ -450,7 +449,7 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
   } else {
     UNROLL for (unsigned tap = 0; tap < 4; ++tap) sum.number =
         __builtin_elementwise_fma(__builtin_bit_cast(Numbers, parts[tap]),
-                                  Numbers(float(weights[tap]) * Sum::kUnit), sum.number);
+                                  Numbers(float(weights[tap]) * Sum<>::kUnit), sum.number);
     const Numbers number = sum.number;
     if (!(isDelicate(number.x, 0) || isDelicate(number.y, 1) || isDelicate(number.z, 2) ||
           isDelicate(number.w, 3)))
@@ -458,7 +457,7 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
     sum.number = -0.0f;
   }
   NO_UNROLL for (unsigned tap = 0; tap < 4; ++tap)
-      sum.addNumbers(__builtin_bit_cast(Numbers, forEach(chosen(parts, tap), Sum::flushedBits)),
+      sum.addNumbers(__builtin_bit_cast(Numbers, forEach(chosen(parts, tap), Sum<>::flushedBits)),
                      chosen(weights, tap));
   return sum.result(format, 0);
 }
@@ -492,7 +491,7 @@ template <unsigned D, unsigned Fraction = kFraction> struct PointFootprint {
 };
 
 template <unsigned D, unsigned Fraction>
-INLINE void addLinear(Sum &sum, Record *record, const Grid &grid, Numbers at, uint64_t slice,
+INLINE void addLinear(Sum<> &sum, Record *record, const Grid &grid, Numbers at, uint64_t slice,
                       Integers offsets, uint32_t part) {
   const TexelFormat format{record->format};
   addTaps(sum, record,

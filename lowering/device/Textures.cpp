@@ -60,7 +60,7 @@ template <class From>
 constexpr unsigned kFractionOf = __is_same(From, Face) ? kFractionOnFace : kFraction;
 
 template <unsigned D, class From>
-INLINE void addFiltered(Sum &sum, Record *record, const Grid &grid, Numbers at, const From &from,
+INLINE void addFiltered(Sum<> &sum, Record *record, const Grid &grid, Numbers at, const From &from,
                         Integers offsets, uint32_t part) {
   if constexpr (__is_same(From, Face)) {
     if (record->mode & kSeamless) {
@@ -139,7 +139,7 @@ INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &
   if (!(mode & (kLinearFilter | kBlendsPoints)))
     return samplePoint<D, kFractionOf<From>>(record, grid, at, from.slice(grid), offsets);
   const TexelFormat format{record->format};
-  Sum sum;
+  Sum<> sum;
   NO_UNROLL for (bool isFirst = true;; isFirst = false) {
     const uint32_t part = isFirst ? 256 - levels.weight : levels.weight;
     if (mode & kLinearFilter)
@@ -163,7 +163,7 @@ INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, c
   const uint32_t mode = record->mode;
   const TexelFormat format{record->format};
   const Levels levels(record, {float(ellipse.width) * (1.0f / 256), false});
-  Sum sum;
+  Sum<10> sum;
   NO_UNROLL for (uint32_t k = 0; k < 2; ++k) {
     const uint32_t part = k == 0 ? 256 - levels.weight : levels.weight, level = levels.level + k;
     if (part == 0)
@@ -196,7 +196,7 @@ INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, c
               shift);
     });
   }
-  return sum.result<10>(format, mode);
+  return sum.result(format, mode);
 }
 
 /// Without what others need: one channel of 32 bits, clamped, without levels.
@@ -251,10 +251,10 @@ INLINE Texel gather(Record *record, float x, float y, uint32_t component, Intege
     if (isInteger) {
       texel = isOutside ? borderOf(record) : texel;
     } else {
-      Sum sum;
-      texel = isOutside ? Sum::valueOfBorder(record, format, mode)
-                        : Sum::valueOf(record, texel, format, mode);
-      sum.add(texel, format, mode, 256, Sum::exponentsOf(texel, mode));
+      Sum<> sum;
+      texel = isOutside ? Sum<>::valueOfBorder(record, format, mode)
+                        : Sum<>::valueOf(record, texel, format, mode);
+      sum.add(texel, format, mode, 256, Sum<>::exponentsOf(texel, mode));
       texel = sum.result(format, mode);
     }
     // Not by an index: a component is a number that the call gives.

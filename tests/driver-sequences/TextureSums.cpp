@@ -202,6 +202,55 @@ SEQUENCE(gathers_with_a_filter) {
   }
 }
 
+// A gather knows one level.
+SEQUENCE(gathers_of_levels) {
+  TextureLab lab;
+  const std::vector<uint32_t> words = {bitsOf(1), bitsOf(2), bitsOf(3), bitsOf(4)};
+  const Filled filled({8, 8, 0, kFormatFloat, 1, kArrayGather}, words, 4, 3);
+  for (int between : {kPoint, kLinear})
+    for (unsigned anisotropy : {0u, 4u})
+      for (float least : {0.0f, 1.0f, 1.4f})
+        for (float bias : {0.0f, 1.0f}) {
+          Asked asked(kClamp, kClamp, kClamp, kLinear, kNormalizedCoordinates);
+          asked.withLevels(between, 2, anisotropy);
+          asked.minLevel = least;
+          asked.levelBias = bias;
+          const ObjectHandle object = texture(filled, asked);
+          say("between %d, anisotropy %u, least %g, bias %g", between, anisotropy, double(least),
+              double(bias));
+          lab.sample("gather", "gather", object, 0.3f, 0.6f);
+          lab.sample("plain", "d2", object, 0.3f, 0.6f);
+          quiet("cuTexObjectDestroy", object);
+        }
+}
+
+// The least normal numbers, and borders of f16 that are NaN.
+SEQUENCE(single_texels_that_are_odd) {
+  TextureLab lab;
+  const std::vector<uint32_t> words = {0x00800001, 0x81570bc9, 0x80f0e03f, 0x7f7fffff};
+  for (unsigned anisotropy : {0u, 4u}) {
+    const Filled filled({8, 8, 0, kFormatFloat, 4, kArrayGather}, words, 16);
+    for (int filter : {kPoint, kLinear}) {
+      const ObjectHandle object =
+          texture(filled, Asked(kClamp, kClamp, kClamp, filter).withLevels(kPoint, 0, anisotropy));
+      say("anisotropy %u, filter %d", anisotropy, filter);
+      lab.sample("gather", "gather", object, 3.5f, 2.5f);
+      lab.sample("plain", "d2", object, 3.5f, 2.5f);
+      quiet("cuTexObjectDestroy", object);
+    }
+  }
+  const Filled halves({8, 8, 0, kFormatHalf, 4, 0}, {0x3c003c00}, 8);
+  for (int filter : {kPoint, kLinear}) {
+    const ObjectHandle object = texture(
+        halves, Asked(kBorder, kBorder, kBorder, filter)
+                    .withBorder(std::bit_cast<float>(0xffa2d0cf), std::bit_cast<float>(0x7f800123),
+                                std::bit_cast<float>(0xffc01fff), kInfinity));
+    say("borders, filter %d", filter);
+    lab.sample("", "d2", object, -2, 1.5f);
+    quiet("cuTexObjectDestroy", object);
+  }
+}
+
 // Whether coordinates are fractions where there are levels.
 SEQUENCE(coordinates_of_levels) {
   TextureLab lab;
@@ -217,20 +266,18 @@ SEQUENCE(coordinates_of_levels) {
     const Filled filled({8, 8, 0, kFormatFloat, 1, 0}, words, 4, levels);
     for (int filter : {kPoint, kLinear})
       for (int between : {kPoint, kLinear})
-        for (float last : {1.0f})
-          for (unsigned flags : {0u, unsigned(kNormalizedCoordinates)}) {
-            const ObjectHandle object = texture(
-                filled, Asked(kClamp, kClamp, kClamp, filter, flags).withLevels(between, last),
-                view);
-            say("%u levels%s, filter %d, between %d, last %g, flags %u", levels,
-                view ? " seen as one" : "", filter, between, double(last), flags);
-            lab.sample("plain", "d2", object, 0.7f, 0.3f);
-            lab.sample("far", "d2", object, 3.7f, 2.3f);
-            lab.sample("level", "level", object, 0.7f, 0.3f, 0);
-            lab.sample("gradient", "gradients", object, 0.7f, 0.3f, 0,
-                       {{0.125f, 0.125f, 0}, {0.0625f, 0.125f, 0}});
-            quiet("cuTexObjectDestroy", object);
-          }
+        for (unsigned flags : {0u, unsigned(kNormalizedCoordinates)}) {
+          const ObjectHandle object = texture(
+              filled, Asked(kClamp, kClamp, kClamp, filter, flags).withLevels(between, 1), view);
+          say("%u levels%s, filter %d, between %d, flags %u", levels, view ? " seen as one" : "",
+              filter, between, flags);
+          lab.sample("plain", "d2", object, 0.7f, 0.3f);
+          lab.sample("far", "d2", object, 3.7f, 2.3f);
+          lab.sample("level", "level", object, 0.7f, 0.3f, 0);
+          lab.sample("gradient", "gradients", object, 0.7f, 0.3f, 0,
+                     {{0.125f, 0.125f, 0}, {0.0625f, 0.125f, 0}});
+          quiet("cuTexObjectDestroy", object);
+        }
   }
 }
 

@@ -16,7 +16,8 @@ import tempfile
 
 SEQUENCES = """modes_of_dimensions_of_one_texel colours_of_the_border zeros_and_texels_without_a_weight halves_that_are_no_numbers
 details_that_are_no_numbers directions_of_a_cube_map sums_of_halves_between_two sums_of_halves_of_many_sizes points_between_levels
-points_of_one_level gathers_with_a_filter coordinates_of_levels gradients_of_a_cube_map_that_are_no_numbers
+points_of_one_level gathers_with_a_filter coordinates_of_levels gathers_of_levels single_texels_that_are_odd
+gradients_of_a_cube_map_that_are_no_numbers
 gradients_of_a_cube_map_that_leave_a_face""".split()
 # Ties of f32: the emulator rounds to even (docs/textures.md, bounds).
 UNDECIDED = {"colours_of_the_border": 2}
@@ -41,7 +42,7 @@ def main():
     for sequence in wanted or SEQUENCES:
         with tempfile.TemporaryDirectory() as folder:
             count, equal, said = launches(rubia, program, sequence, folder)
-        if count < 30 or count - equal != UNDECIDED.get(sequence, 0):
+        if count < 10 or count - equal != UNDECIDED.get(sequence, 0):
             failures += 1
             print(f"{sequence}: {equal} of {count} launches equal\n{said}")
     sys.exit(failures != 0)

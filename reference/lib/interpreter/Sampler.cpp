@@ -89,8 +89,10 @@ double widened(double sum) {
 uint16_t bitsOfHalf(float half) { // of a number that is one
   const uint16_t sign = std::signbit(half) ? 0x8000 : 0;
   const double magnitude = std::fabs(double(half));
-  if (std::isnan(half))
-    return uint16_t(sign | (wordOf(half) >> 13 & 0x3ff) | 0x7c00);
+  if (std::isnan(half)) {
+    const uint32_t payload = wordOf(half) >> 13 & 0x3ff;
+    return uint16_t(sign | 0x7c00 | (payload ? payload : 1));
+  }
   if (std::isinf(half))
     return sign | 0x7c00;
   if (magnitude < 0x1p-14)
@@ -241,7 +243,8 @@ Texel Sampler::read(const uint8_t *texel) const {
   return result;
 }
 
-// The same of sRGB, whose numbers are cut where the largest ends.
+// The texels of a filter, four by four as in blendNumbers. Numbers of sRGB are cut where the
+// largest ends.
 float Sampler::blendCurved(ArrayRef<Tap> taps, unsigned channel, unsigned unit) const {
   const size_t four = state.isLinear ? 4 : 1;
   double sum = 0;
@@ -733,6 +736,8 @@ bool Sampler::blends() const {
 }
 
 Texel Sampler::sample(const SamplePlace &place) const {
+  if (place.dimensions == 1 && texels.isLinear)
+    return {}; // it is for fetches
   if (place.gradients && isAnisotropic() && place.isCube) {
     bool isOnFace = false;
     const Ellipse ellipse = cubeEllipseOf(place, isOnFace);
@@ -753,7 +758,7 @@ Texel Sampler::sample(const SamplePlace &place) const {
 
 Texel Sampler::gather(const SamplePlace &place, unsigned channel) const {
   Taps taps;
-  addTaps(place, detailOf(place).level, kOne, true, taps);
+  addTaps(place, 0, kOne, true, taps); // whatever the least level is
   Texel result = {};
   constexpr unsigned kOrder[] = {2, 3, 1, 0}; // against the clock, from the lower left
   Sampler plain(*this);                       // blends each with nothing, and knows no curve

@@ -170,8 +170,12 @@ uint32_t formatOf(const FormatFacts &format, bool readAsInteger) {
 
 // The f16 that is nearer to 0, as a number. The largest stays finite.
 float cutToHalf(float number) {
-  if (!std::isfinite(number))
+  if (std::isinf(number))
     return number;
+  if (std::isnan(number)) { // with the upper bits of its payload, or 1
+    const uint32_t bits = std::bit_cast<uint32_t>(number) & ~0x1fffu;
+    return std::bit_cast<float>(bits & 0x7fffff ? bits : bits | 0x2000);
+  }
   const float size = std::min(std::fabs(number), 65504.0f);
   if (size < 0x1p-14f) // denormals are multiples of 2^-24
     return std::copysign(std::floor(size * 0x1p24f) * 0x1p-24f, number);

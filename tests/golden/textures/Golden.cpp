@@ -78,10 +78,7 @@ std::vector<Case> casesOf(const std::string &list) {
   for (const TextureCase &c : textureCases(recording)) {
     const bool isWhole = recording == 0 && cases.size() % 5 != 4 && c.ask != Ask::Gradient;
     const bool isShort = c.ask != Ask::Gradient || c.shape == Shape::LayeredCube;
-    const size_t part = recording < 2               ? 8
-                        : recording == 4            ? 32
-                        : recording == 3 || isShort ? 32
-                                                    : 16;
+    const size_t part = recording < 2 ? 8 : recording == 3 || isShort ? 32 : 16;
     cases.push_back({c.name, &c, nullptr, kWords, isWhole ? kWords : kWords / part});
   }
   return cases;
