@@ -268,6 +268,10 @@ INLINE void addTaps(Sum<Shift> &sum, Record *record, const Source &source, uint3
       to.add(border, format, mode, source.borderWeight() << shift, exponents);
     forEachTap([&](unsigned tap) INLINE_LAMBDA {
       to.add(valueOf(tap), format, mode, source.weight(tap) << shift, exponents);
+      if (format.kind() == TexelKind::Bits && isGroup && tap & 1) { // pairs lose less than fours
+        sum.addGroup(ofGroup);
+        ofGroup.number = -0.0f;
+      }
     });
     if (isGroup)
       sum.addGroup(ofGroup);
@@ -339,7 +343,7 @@ template <unsigned D>
 INLINE Texel blendWords(Record *record, const Grid &grid, Numbers at, uint64_t slice) {
   const uint32_t mode = (record->mode & ~kAddressModes) | kAllClamp | kPlainAddressing;
   const Footprint<D> footprint(2, mode, grid, at, slice, Integers{}, 256);
-  float values[1 << D], sum = -0.0f;
+  float values[1 << D], sums[1 << D]; // of pairs, which lose less than one sum after the other
   UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) {
     values[tap] =
         *(GLOBAL const float *)(footprint.slices[tap >> 2] +
@@ -347,8 +351,13 @@ INLINE Texel blendWords(Record *record, const Grid &grid, Numbers at, uint64_t s
   }
   UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) {
     const float weight = float(footprint.weights[tap]) * (1.0f / 256);
-    sum = tap == 0 ? values[0] * weight : __builtin_fmaf(values[tap], weight, sum);
+    sums[tap] = tap & 1 ? __builtin_fmaf(values[tap], weight, sums[tap - 1]) : values[tap] * weight;
   }
+  float sum = sums[1];
+  if constexpr (D >= 2)
+    sum += sums[3];
+  if constexpr (D == 3)
+    sum += sums[5] + sums[7];
   if (needsCare(sum)) {
     uint32_t bits = 0;
     UNROLL for (float value : values) bits |= asBits(value);
@@ -441,16 +450,23 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
     }
   }
   if (isOne) {
-    float number = -0.0f;
-    UNROLL for (unsigned tap = 0; tap < 4; ++tap) number =
-        __builtin_fmaf(asFloat(parts[tap].x), float(weights[tap]) * (1.0f / 256), number);
+    float pairs[2];
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
+      const float part = asFloat(parts[tap].x), weight = float(weights[tap]) * (1.0f / 256);
+      pairs[tap >> 1] = tap & 1 ? __builtin_fmaf(part, weight, pairs[tap >> 1]) : part * weight;
+    }
+    const float number = pairs[0] + pairs[1];
     if (!isDelicate(number, 0))
       return {asBits(isHalf ? roundedToHalf(number) : number), 0, 0, 0};
   } else {
-    UNROLL for (unsigned tap = 0; tap < 4; ++tap) sum.number =
-        __builtin_elementwise_fma(__builtin_bit_cast(Numbers, parts[tap]),
-                                  Numbers(float(weights[tap]) * Sum<>::kUnit), sum.number);
-    const Numbers number = sum.number;
+    Numbers pairs[2];
+    UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
+      const Numbers part = __builtin_bit_cast(Numbers, parts[tap]);
+      const Numbers weight = float(weights[tap]) * Sum<>::kUnit;
+      pairs[tap >> 1] =
+          tap & 1 ? __builtin_elementwise_fma(part, weight, pairs[tap >> 1]) : part * weight;
+    }
+    const Numbers number = sum.number = pairs[0] + pairs[1];
     if (!(isDelicate(number.x, 0) || isDelicate(number.y, 1) || isDelicate(number.z, 2) ||
           isDelicate(number.w, 3)))
       return sum.result(format, 0);
