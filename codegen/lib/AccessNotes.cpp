@@ -119,6 +119,8 @@ public:
       out.emitBytes(notes);
     }
     out.popSection();
+    functions.clear();
+    warpSyncs.clear();
   }
 
 private:

@@ -22,17 +22,19 @@ unsigned usedOf(const MachineRegisterInfo &registers, const TargetRegisterClass 
 
 class RegisterCount : public AsmPrinterHandler {
 public:
-  explicit RegisterCount(RegisterUse &use) : use(use) {}
+  explicit RegisterCount(RegisterUse *const &use) : use(use) {}
 
   void beginFunction(const MachineFunction *) override {}
   void endFunction(const MachineFunction *function) override {
+    if (!use)
+      return;
     const MachineRegisterInfo &registers = function->getRegInfo();
     const TargetRegisterInfo &info = *registers.getTargetRegisterInfo();
     for (const TargetRegisterClass *all : info.regclasses()) {
       StringRef name = info.getRegClassName(all);
-      if (unsigned *count = name == "VGPR_32"   ? &use.vgprs
-                            : name == "AGPR_32" ? &use.agprs
-                            : name == "SGPR_32" ? &use.sgprs
+      if (unsigned *count = name == "VGPR_32"   ? &use->vgprs
+                            : name == "AGPR_32" ? &use->agprs
+                            : name == "SGPR_32" ? &use->sgprs
                                                 : nullptr)
         *count = std::max(*count, usedOf(registers, *all));
     }
@@ -40,7 +42,7 @@ public:
   void endModule() override {}
 
 private:
-  RegisterUse &use;
+  RegisterUse *const &use;
 };
 
 } // namespace
@@ -51,7 +53,7 @@ void RegisterUse::join(const RegisterUse &other) {
   sgprs = std::max(sgprs, other.sgprs);
 }
 
-std::unique_ptr<AsmPrinterHandler> makeRegisterCount(RegisterUse &use) {
+std::unique_ptr<AsmPrinterHandler> makeRegisterCount(RegisterUse *const &use) {
   return std::make_unique<RegisterCount>(use);
 }
 

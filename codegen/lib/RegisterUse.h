@@ -17,7 +17,8 @@ struct RegisterUse {
   void join(const RegisterUse &other);
 };
 
-/// Counts the registers of all functions that are printed into `use`, which outlives the handler.
-std::unique_ptr<llvm::AsmPrinterHandler> makeRegisterCount(RegisterUse &use);
+/// Counts the registers of all functions that are printed into what `use` points to at that time,
+/// if anything. `use` outlives the handler.
+std::unique_ptr<llvm::AsmPrinterHandler> makeRegisterCount(RegisterUse *const &use);
 
 } // namespace rubia::codegen

@@ -3,30 +3,8 @@
 // The verifier runs before and after the middle end in every build, because distribution LLVM has
 // no assertions and a broken module would become broken code.
 #include "codegen/lib/Translate.h"
-#include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/Diagnostics.h"
-#include "codegen/lib/WideIndexes.h"
-#include "codegen/lib/errata/AllOnes.h"
-#include "codegen/lib/errata/CallResults.h"
-#include "codegen/lib/errata/CarryChains.h"
-#include "codegen/lib/errata/CarryMasks.h"
-#include "codegen/lib/errata/FreeValues.h"
-#include "codegen/lib/errata/HalfResults.h"
-#include "codegen/lib/errata/JoinedMasks.h"
-#include "codegen/lib/errata/Opaque.h"
-#include "codegen/lib/errata/OwnConstants.h"
-#include "codegen/lib/errata/PackedIntegers.h"
-#include "codegen/lib/errata/PassLimits.h"
-#include "codegen/lib/errata/Traps.h"
-#include "codegen/lib/errata/WholeAccesses.h"
-#include "codegen/lib/errata/WholeWaveRegisters.h"
-#include "codegen/lib/errata/WholeWaveValues.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/CodeGen/AsmPrinter.h"
-#include "llvm/CodeGen/AsmPrinterHandler.h"
-#include "llvm/IR/DebugInfoMetadata.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -133,74 +111,6 @@ CodeGenOptLevel backEndLevel(unsigned optLevel) {
   }
 }
 
-/// Follows debug variables through registers. Where there are none it looks at every instruction to
-/// find that out, 6 % of the back end.
-constexpr StringLiteral kDebugValues = "Live DEBUG_VALUE analysis";
-/// Rewrites sums of several indices; no kernel of benchmarks/quality changes without it.
-constexpr StringLiteral kReassociation = "Nary reassociation";
-
-bool hasDebugVariables(const Module &module) {
-  return any_of(module.debug_compile_units(), [](const DICompileUnit *unit) {
-    return unit->getEmissionKind() == DICompileUnit::FullDebug;
-  });
-}
-
-/// The back end's passes. The last of them, which prints the code, tells what memory accesses were.
-class BackEnd : public legacy::PassManager {
-public:
-  BackEnd(bool isOptimising, bool hasVariables, RegisterUse *use)
-      : isOptimising(isOptimising), hasVariables(hasVariables), use(use) {}
-
-  void add(Pass *pass) override {
-    if (pass->getPassName() == kReassociation ||
-        (pass->getPassName() == kDebugValues && !hasVariables)) {
-      delete pass;
-      return;
-    }
-    if (pass->getPassName() == kStructurizer)
-      legacy::PassManager::add(makeFreeValues());
-    if (pass->getPassName() == kSelection)
-      legacy::PassManager::add(makeCarryChains());
-    if (pass->getPassName() == kFinalizeSelection) {
-      legacy::PassManager::add(makeTraps());
-      legacy::PassManager::add(makeOpaqueCopies());
-      legacy::PassManager::add(makeCarryMasks());
-      legacy::PassManager::add(makePackedIntegers());
-      if (!isOptimising)
-        legacy::PassManager::add(makeHalfResults());
-    }
-    // The pass is run a second time behind register allocation.
-    if (pass->getPassName() == kShrinkInstructions)
-      legacy::PassManager::add(std::exchange(isAllocated, true) ? makeCallResults()
-                                                                : makeHalfResults());
-    if (pass->getPassName() == kFoldOperands)
-      legacy::PassManager::add(makeAllOnes());
-    if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
-      legacy::PassManager::add(makeJoinedMasks());
-    if (pass->getPassName() == kLiveVariables) {
-      legacy::PassManager::add(makeOwnConstants());
-      legacy::PassManager::add(makeWholeWaveValues());
-    }
-    if (pass->getPassName() == kScheduler)
-      legacy::PassManager::add(makeWideIndexes());
-    if (pass->getPassName() == kWholeWaveAllocation)
-      legacy::PassManager::add(makeWholeWaveRegisters());
-    if (pass->getPassName() == kMemoryLegalizer)
-      legacy::PassManager::add(makeWholeAccesses());
-    if (pass->getPassName() == "AMDGPU Assembly Printer") {
-      auto &printer = static_cast<AsmPrinter &>(*pass);
-      printer.addAsmPrinterHandler(makeAccessNotes(printer));
-      if (use)
-        printer.addAsmPrinterHandler(makeRegisterCount(*use));
-    }
-    legacy::PassManager::add(pass);
-  }
-
-private:
-  bool isOptimising, hasVariables, isAllocated = false;
-  RegisterUse *use;
-};
-
 } // namespace
 
 Error verify(Module &module, const Twine &when) {
@@ -274,22 +184,6 @@ Error prepare(Module &module, TargetMachine &machine, const TargetId &target,
                                                             "' needs code object version 6");
   module.setModuleFlag(Module::Error, kVersionFlag, codeObjectVersion * 100);
   return placeMetadata(module);
-}
-
-Error translate(Module &module, TargetMachine &machine, EmitKind kind,
-                SmallVectorImpl<char> &output, RegisterUse *use) {
-  DiagnosticCollector diagnostics(module.getContext());
-  PassLimits limits(module);
-  raw_svector_ostream os(output);
-  BackEnd passes(machine.getOptLevel() != CodeGenOptLevel::None, hasDebugVariables(module), use);
-  passes.add(new TargetLibraryInfoWrapperPass(TargetLibraryInfoImpl(module.getTargetTriple())));
-  CodeGenFileType type =
-      kind == EmitKind::Assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile;
-  // The verifier pass would end the process on a broken module; optimise() has already asked it.
-  if (machine.addPassesToEmitFile(passes, os, nullptr, type, /*DisableVerify=*/true))
-    return make_error<CodegenError>(Fault::System, "LLVM has no back end for this file type");
-  passes.run(module);
-  return diagnostics.take();
 }
 
 } // namespace rubia::codegen

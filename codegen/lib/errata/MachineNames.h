@@ -13,7 +13,7 @@ class TargetRegisterInfo;
 
 namespace rubia::codegen {
 
-/// A name that this LLVM lacks ends the compilation.
+/// A name that this LLVM lacks ends the compilation. All processors have the same numbers.
 unsigned findOpcode(const llvm::TargetInstrInfo &instructions, llvm::StringRef name);
 llvm::MCRegister findRegister(const llvm::TargetRegisterInfo &registers, llvm::StringRef name);
 

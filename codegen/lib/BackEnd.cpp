@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// LLVM's back end with what is added to it and left out (docs/passes.md). Its passes are kept for
+// the next module, which LLVM permits (llc --run-twice does it): a module's code must not depend on
+// the modules before it.
+#include "codegen/lib/AccessNotes.h"
+#include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/FreshPass.h"
+#include "codegen/lib/Translate.h"
+#include "codegen/lib/WideIndexes.h"
+#include "codegen/lib/errata/AllOnes.h"
+#include "codegen/lib/errata/CallResults.h"
+#include "codegen/lib/errata/CarryChains.h"
+#include "codegen/lib/errata/CarryMasks.h"
+#include "codegen/lib/errata/FreeValues.h"
+#include "codegen/lib/errata/HalfResults.h"
+#include "codegen/lib/errata/JoinedMasks.h"
+#include "codegen/lib/errata/Opaque.h"
+#include "codegen/lib/errata/OwnConstants.h"
+#include "codegen/lib/errata/PackedIntegers.h"
+#include "codegen/lib/errata/PassLimits.h"
+#include "codegen/lib/errata/Traps.h"
+#include "codegen/lib/errata/WholeAccesses.h"
+#include "codegen/lib/errata/WholeWaveRegisters.h"
+#include "codegen/lib/errata/WholeWaveValues.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/CodeGen/AsmPrinter.h"
+#include "llvm/CodeGen/AsmPrinterHandler.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include <map>
+#include <utility>
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+namespace {
+
+/// Follows debug variables through registers. Where there are none it looks at every instruction to
+/// find that out, 6 % of the back end.
+constexpr StringLiteral kDebugValues = "Live DEBUG_VALUE analysis";
+/// Rewrites sums of several indices; no kernel of benchmarks/quality changes without it.
+constexpr StringLiteral kReassociation = "Nary reassociation";
+
+bool hasDebugVariables(const Module &module) {
+  return any_of(module.debug_compile_units(), [](const DICompileUnit *unit) {
+    return unit->getEmissionKind() == DICompileUnit::FullDebug;
+  });
+}
+/// Adds up numbers of functions by their addresses, and never forgets one.
+constexpr StringLiteral kMemoryBounds = "Analysis if a function is memory bound";
+
+/// The back end's passes. The last of them, which prints the code, tells what memory accesses were.
+class BackEnd : public legacy::PassManager {
+public:
+  BackEnd(bool isOptimising, bool hasVariables)
+      : isOptimising(isOptimising), hasVariables(hasVariables) {}
+
+  Error init(TargetMachine &machine, CodeGenFileType type) {
+    add(new TargetLibraryInfoWrapperPass(TargetLibraryInfoImpl(machine.getTargetTriple())));
+    // The verifier pass would end the process on a broken module; optimise() has already asked it.
+    if (machine.addPassesToEmitFile(*this, stream, nullptr, type, /*DisableVerify=*/true))
+      return make_error<CodegenError>(Fault::System, "LLVM has no back end for this file type");
+    return Error::success();
+  }
+
+  /// What the passes print for the module. Registers are counted if `use` is given.
+  StringRef print(Module &module, RegisterUse *use) {
+    printed.clear();
+    count = use;
+    run(module);
+    count = nullptr;
+    return printed;
+  }
+
+  void add(Pass *pass) override {
+    if (pass->getPassName() == kReassociation ||
+        (pass->getPassName() == kDebugValues && !hasVariables)) {
+      delete pass;
+      return;
+    }
+    if (pass->getPassName() == kMemoryBounds)
+      pass = makeFreshEachModule(pass);
+    if (pass->getPassName() == kStructurizer)
+      legacy::PassManager::add(makeFreeValues());
+    if (pass->getPassName() == kSelection)
+      legacy::PassManager::add(makeCarryChains());
+    if (pass->getPassName() == kFinalizeSelection) {
+      legacy::PassManager::add(makeTraps());
+      legacy::PassManager::add(makeOpaqueCopies());
+      legacy::PassManager::add(makeCarryMasks());
+      legacy::PassManager::add(makePackedIntegers());
+      if (!isOptimising)
+        legacy::PassManager::add(makeHalfResults());
+    }
+    // The pass is run a second time behind register allocation.
+    if (pass->getPassName() == kShrinkInstructions)
+      legacy::PassManager::add(std::exchange(isAllocated, true) ? makeCallResults()
+                                                                : makeHalfResults());
+    if (pass->getPassName() == kFoldOperands)
+      legacy::PassManager::add(makeAllOnes());
+    if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
+      legacy::PassManager::add(makeJoinedMasks());
+    if (pass->getPassName() == kLiveVariables) {
+      legacy::PassManager::add(makeOwnConstants());
+      legacy::PassManager::add(makeWholeWaveValues());
+    }
+    if (pass->getPassName() == kScheduler)
+      legacy::PassManager::add(makeWideIndexes());
+    if (pass->getPassName() == kWholeWaveAllocation)
+      legacy::PassManager::add(makeWholeWaveRegisters());
+    if (pass->getPassName() == kMemoryLegalizer)
+      legacy::PassManager::add(makeWholeAccesses());
+    if (pass->getPassName() == "AMDGPU Assembly Printer") {
+      auto &printer = static_cast<AsmPrinter &>(*pass);
+      printer.addAsmPrinterHandler(makeAccessNotes(printer));
+      printer.addAsmPrinterHandler(makeRegisterCount(count));
+    }
+    legacy::PassManager::add(pass);
+  }
+
+private:
+  bool isOptimising, hasVariables, isAllocated = false;
+  RegisterUse *count = nullptr;
+  SmallString<0> printed;
+  raw_svector_ostream stream{printed};
+};
+
+/// This thread's passes that print objects for a machine and what the module needs. To make them
+/// costs more than a small kernel does in them: 1.5 of 3 ms.
+std::unique_ptr<BackEnd> &keptBackEnd(const TargetMachine &machine, bool hasVariables) {
+  // Made behind the machines, whose passes these are, so that they end before them.
+  thread_local std::map<std::pair<const TargetMachine *, bool>, std::unique_ptr<BackEnd>> backEnds;
+  return backEnds[{&machine, hasVariables}];
+}
+
+} // namespace
+
+Error translate(Module &module, TargetMachine &machine, EmitKind kind,
+                SmallVectorImpl<char> &output, RegisterUse *use) {
+  DiagnosticCollector diagnostics(module.getContext());
+  PassLimits limits(module);
+  const bool hasVariables = hasDebugVariables(module);
+  std::unique_ptr<BackEnd> passes;
+  // Assembly lacks its first line if the passes have printed before.
+  std::unique_ptr<BackEnd> &kept =
+      kind == EmitKind::Object ? keptBackEnd(machine, hasVariables) : passes;
+  // What an error has left half done is not used again.
+  passes = std::move(kept);
+  if (!passes) {
+    passes =
+        std::make_unique<BackEnd>(machine.getOptLevel() != CodeGenOptLevel::None, hasVariables);
+    if (Error error =
+            passes->init(machine, kind == EmitKind::Object ? CodeGenFileType::ObjectFile
+                                                           : CodeGenFileType::AssemblyFile))
+      return error;
+  }
+  StringRef printed = passes->print(module, use);
+  if (Error error = diagnostics.take())
+    return error;
+  output.append(printed.begin(), printed.end());
+  kept = std::move(passes);
+  return Error::success();
+}
+
+} // namespace rubia::codegen
