@@ -5,6 +5,7 @@
 #include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/FreshPass.h"
+#include "codegen/lib/ShortRegions.h"
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/WideIndexes.h"
 #include "codegen/lib/errata/AllOnes.h"
@@ -111,6 +112,8 @@ public:
     }
     if (pass->getPassName() == kScheduler)
       legacy::PassManager::add(makeWideIndexes());
+    if (pass->getPassName() == kLateScheduler)
+      legacy::PassManager::add(makeShortRegions());
     if (pass->getPassName() == kWholeWaveAllocation)
       legacy::PassManager::add(makeWholeWaveRegisters());
     if (pass->getPassName() == kMemoryLegalizer)

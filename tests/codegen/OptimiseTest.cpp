@@ -69,4 +69,23 @@ TEST(Optimise, LevelsKeepTheirMeaning) {
   }
 }
 
+/// The assembly of one block with so many products.
+std::string assemblyOf(unsigned products) {
+  std::string text = "define amdgpu_kernel void @k(ptr addrspace(1) %p, float %x) {\n"
+                     "  %y0 = load float, ptr addrspace(1) %p\n";
+  for (unsigned i = 0; i < products; ++i)
+    text += "  %y" + std::to_string(i + 1) + " = fmul float %y" + std::to_string(i) + ", %x\n";
+  text += "  store float %y" + std::to_string(products) + ", ptr addrspace(1) %p\n  ret void\n}\n";
+  ModuleSource source;
+  Expected<std::string> assembly =
+      emit(source.parse(text), optionsFor("gfx1100"), EmitKind::Assembly);
+  EXPECT_TRUE(bool(assembly));
+  return assembly ? *assembly : toString(assembly.takeError());
+}
+
+TEST(Optimise, LongBlocksAreScheduledInPieces) {
+  EXPECT_EQ(times(assemblyOf(50), "sched_barrier"), 0u);
+  EXPECT_EQ(times(assemblyOf(1000), "sched_barrier"), 7u);
+}
+
 } // namespace
