@@ -6,6 +6,7 @@
 //
 // The passes are named as opt names them (`opt -passes=`), because those of the AMDGPU target have
 // no public headers.
+#include "codegen/lib/BlockPieces.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/NativeFragments.h"
 #include "codegen/lib/Translate.h"
@@ -62,7 +63,9 @@ constexpr Step kFunctionSteps[] = {
     {2, "loop-mssa(licm,loop-rotate)"},
     {2, "loop(indvars,loop-deletion,loop-unroll-full)"}, // full unrolling: LDS and private arrays
     {2, "gvn"},
-    {2, "slp-vectorizer,vector-combine"}, // v_pk_fma_f32 and the like: 1.7 without on gfx90a
+    // v_pk_fma_f32 and the like: 1.7 without on gfx90a. The vectorizer numbers a block again for
+    // each vector that it makes.
+    {2, "divide-blocks,slp-vectorizer,vector-combine"},
     {2, "bdce"},
     {2, kCombine},
     {1, "adce"},
@@ -127,6 +130,13 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
 
+  builder.registerPipelineParsingCallback(
+      [](StringRef name, FunctionPassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
+        if (name != "divide-blocks")
+          return false;
+        passes.addPass(DivideBlocksPass());
+        return true;
+      });
   if (optLevel > 0 && hasNativeFragments(module))
     createModuleToFunctionPassAdaptor(fragmentPasses()).run(module, modules);
   ModulePassManager pipeline;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each level of the middle end does, and none below it.
+#include "codegen/lib/BlockPieces.h"
 #include "tests/codegen/ModuleFromText.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 using namespace rubia::codegen;
@@ -69,16 +72,20 @@ TEST(Optimise, LevelsKeepTheirMeaning) {
   }
 }
 
-/// The assembly of one block with so many products.
-std::string assemblyOf(unsigned products) {
+/// A kernel of one block with so many products.
+std::string productsText(unsigned products) {
   std::string text = "define amdgpu_kernel void @k(ptr addrspace(1) %p, float %x) {\n"
                      "  %y0 = load float, ptr addrspace(1) %p\n";
   for (unsigned i = 0; i < products; ++i)
     text += "  %y" + std::to_string(i + 1) + " = fmul float %y" + std::to_string(i) + ", %x\n";
-  text += "  store float %y" + std::to_string(products) + ", ptr addrspace(1) %p\n  ret void\n}\n";
+  return text + "  store float %y" + std::to_string(products) +
+         ", ptr addrspace(1) %p\n  ret void\n}\n";
+}
+
+std::string assemblyOf(unsigned products) {
   ModuleSource source;
   Expected<std::string> assembly =
-      emit(source.parse(text), optionsFor("gfx1100"), EmitKind::Assembly);
+      emit(source.parse(productsText(products)), optionsFor("gfx1100"), EmitKind::Assembly);
   EXPECT_TRUE(bool(assembly));
   return assembly ? *assembly : toString(assembly.takeError());
 }
@@ -86,6 +93,22 @@ std::string assemblyOf(unsigned products) {
 TEST(Optimise, LongBlocksAreScheduledInPieces) {
   EXPECT_EQ(times(assemblyOf(50), "sched_barrier"), 0u);
   EXPECT_EQ(times(assemblyOf(1000), "sched_barrier"), 7u);
+}
+
+TEST(Optimise, TheVectorizerSeesShortBlocks) {
+  ModuleSource source;
+  std::unique_ptr<Module> module = source.parse(productsText(298));
+  Function &kernel = *module->begin();
+  FunctionAnalysisManager none;
+  EXPECT_FALSE(DivideBlocksPass().run(kernel, none).areAllPreserved());
+  std::vector<size_t> sizes;
+  for (const BasicBlock &block : kernel)
+    sizes.push_back(block.size());
+  // 300 instructions and a branch more in each but the last, which is not divided for its end
+  // alone.
+  EXPECT_EQ(sizes, (std::vector<size_t>{101, 101, 101}));
+  EXPECT_TRUE(DivideBlocksPass().run(kernel, none).areAllPreserved());
+  EXPECT_FALSE(verifyModule(*module, &errs()));
 }
 
 } // namespace
