@@ -6,6 +6,7 @@ out, and the ratios. Files that a side cannot compile are named and not counted.
 
 Usage: compare.py BUILD_FOLDER [--arch ARCH ...] [--runs N] [--least BYTES] [--most BYTES] [--sample N] [--table] [FILE_OR_FOLDER ...]
 
+corpus.py makes a folder of single kernels out of libraries.
 Without files: the PTX of this repository, which are the samples here, the matrix products and, where nvcc is found, the examples.
 """
 import argparse
