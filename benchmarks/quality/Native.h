@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels.cu needs of CUDA, for clang -x hip without HIP's headers and device libraries. With
-// nvcc, and with clang for PTX, it is what CUDA calls it.
+// What the kernels need of CUDA, for clang -x hip without HIP's headers. Functions of the device
+// library are those that HIP's headers take. With nvcc, and with clang for PTX, it is what CUDA
+// calls it.
 #pragma once
 
 #if defined(__HIP__)
@@ -71,4 +72,34 @@ static __device__ __forceinline__ float floorf(float a) { return __builtin_floor
 static __device__ __forceinline__ float sqrtf(float a) { return __builtin_sqrtf(a); }
 static __device__ __forceinline__ double sqrt(double a) { return __builtin_sqrt(a); }
 static __device__ __forceinline__ double fabs(double a) { return __builtin_fabs(a); }
+
+// name(x) by the device library's function.
+#define LIBRARY(type, name, ocml)                                                                  \
+  extern "C" __device__ __attribute__((const)) type ocml(type);                                    \
+  static __device__ __forceinline__ type name(type x) { return ocml(x); }
+LIBRARY(float, expf, __ocml_exp_f32)
+LIBRARY(float, exp2f, __ocml_exp2_f32)
+LIBRARY(float, logf, __ocml_log_f32)
+LIBRARY(float, log2f, __ocml_log2_f32)
+LIBRARY(float, sinf, __ocml_sin_f32)
+LIBRARY(float, cosf, __ocml_cos_f32)
+LIBRARY(float, tanhf, __ocml_tanh_f32)
+LIBRARY(float, cbrtf, __ocml_cbrt_f32)
+LIBRARY(float, rsqrtf, __ocml_rsqrt_f32)
+LIBRARY(float, erfc, __ocml_erfc_f32)
+LIBRARY(double, exp, __ocml_exp_f64)
+LIBRARY(double, log, __ocml_log_f64)
+LIBRARY(double, sin, __ocml_sin_f64)
+LIBRARY(double, cos, __ocml_cos_f64)
+LIBRARY(double, atan, __ocml_atan_f64)
+LIBRARY(double, erfc, __ocml_erfc_f64)
+#undef LIBRARY
+extern "C" __device__ __attribute__((const)) float __ocml_pow_f32(float, float);
+static __device__ __forceinline__ float powf(float x, float y) { return __ocml_pow_f32(x, y); }
+extern "C" __device__ float __ocml_sincos_f32(float, __attribute__((address_space(5))) float *);
+static __device__ __forceinline__ void sincosf(float x, float *sine, float *cosine) {
+  float second;
+  *sine = __ocml_sincos_f32(x, (__attribute__((address_space(5))) float *)&second);
+  *cosine = second;
+}
 #endif
