@@ -111,42 +111,35 @@ Value *approximateSqrt(FunctionLowering &fn, Value *a, bool flushes) {
   });
 }
 
-// The rounding of the high word to which rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 compute, and
-// the flushing of their results. NaN stays NaN.
-static Value *highWord(FunctionLowering &fn, Value *value) {
+// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 read and write high words only, flush denormals, and
+// have one NaN. PTX promises a relative error of 2^-20. The instructions are within 2^29 units
+// (RDNA3 ISA, V_RCP_F64), which is 2^-23, and rounding to 20 bits of fraction adds 2^-21.
+static Value *ofHighWord(FunctionLowering &fn, Intrinsic::ID instruction, Value *a) {
   IRBuilder<> &b = fn.builder();
-  Value *bits = b.CreateBitCast(value, b.getInt64Ty());
-  Value *magnitude = b.CreateAnd(bits, b.getInt64(0x7fffffffffffffff));
-  Value *rounded =
-      b.CreateAnd(b.CreateAdd(bits, b.getInt64(0x80000000)), b.getInt64(~0xffffffffull));
-  Value *isNan = b.CreateICmpUGT(magnitude, b.getInt64(0x7ff0000000000000));
-  rounded = b.CreateSelect(isNan, b.getInt64(0x7fffffff00000000), rounded);
-  Value *denormal = b.CreateICmpULT(magnitude, b.getInt64(0x0010000000000000));
-  Value *zero = b.CreateAnd(bits, b.getInt64(0x8000000000000000));
-  return b.CreateBitCast(b.CreateSelect(denormal, zero, rounded), b.getDoubleTy());
+  auto highWord = [&](Value *value) {
+    Value *bits = b.CreateBitCast(value, b.getInt64Ty());
+    return b.CreateTrunc(b.CreateLShr(bits, 32), b.getInt32Ty());
+  };
+  auto number = [&](Value *high) {
+    return b.CreateBitCast(b.CreateShl(b.CreateZExt(high, b.getInt64Ty()), 32), b.getDoubleTy());
+  };
+  auto flushed = [&](Value *value, Value *high) {
+    return b.CreateSelect(b.createIsFPClass(value, fcSubnormal),
+                          b.CreateAnd(high, b.getInt32(0x80000000)), high);
+  };
+  Value *result = hardware(fn, instruction, number(flushed(a, highWord(a))));
+  Value *low = b.CreateTrunc(b.CreateBitCast(result, b.getInt64Ty()), b.getInt32Ty());
+  // The NaN of an operand whose low word is 0 has such a low word too.
+  Value *high = b.CreateAdd(highWord(result), b.CreateLShr(low, 31));
+  if (instruction == Intrinsic::amdgcn_rcp) // roots of normal numbers are normal
+    high = flushed(result, high);
+  if (fn.options().code.nan == settings::NanMode::Canonical)
+    high = b.CreateSelect(b.createIsFPClass(result, fcNan), b.getInt32(0x7fffffff), high);
+  return number(high);
 }
 
-// The operand of the two: its high word, denormals flushed.
-static Value *highWordOperand(FunctionLowering &fn, Value *value) {
-  IRBuilder<> &b = fn.builder();
-  Value *bits = b.CreateAnd(b.CreateBitCast(value, b.getInt64Ty()), b.getInt64(~0xffffffffull));
-  Value *exponent = b.CreateAnd(bits, b.getInt64(0x7ff0000000000000));
-  Value *zero = b.CreateAnd(bits, b.getInt64(0x8000000000000000));
-  bits = b.CreateSelect(b.CreateICmpEQ(exponent, b.getInt64(0)), zero, bits);
-  return b.CreateBitCast(bits, b.getDoubleTy());
-}
-
-// Relative error 2^-20. v_rcp_f64 is only a seed, two Newton steps make it more than good enough.
 Value *approximateReciprocalF64(FunctionLowering &fn, Value *a) {
-  IRBuilder<> &b = fn.builder();
-  Value *x = highWordOperand(fn, a);
-  Value *one = ConstantFP::get(b.getDoubleTy(), 1.0);
-  Value *result = hardware(fn, Intrinsic::amdgcn_rcp, x);
-  for (int step = 0; step < 2; ++step) {
-    Value *error = fma(b, b.CreateFNeg(x), result, one);
-    result = refinedIfFinite(b, result, fma(b, error, result, result));
-  }
-  return highWord(fn, result);
+  return ofHighWord(fn, Intrinsic::amdgcn_rcp, a);
 }
 
 // 1/sqrt(a) with an error of half a unit and a 2^-13th of one: PTX promises 2 ulp, but CUDA's
@@ -175,15 +168,7 @@ Expected<Value *> lowerFRsqrt(FunctionLowering &fn, const ptx::Instruction &inst
   if (a->getType()->isDoubleTy()) {
     if (!flushes)
       return finish(fn, inst, reciprocalRootF64(fn, a), a);
-    Value *x = highWordOperand(fn, a);
-    Value *half = ConstantFP::get(b.getDoubleTy(), 0.5);
-    Value *one = ConstantFP::get(b.getDoubleTy(), 1.0);
-    Value *result = hardware(fn, Intrinsic::amdgcn_rsq, x);
-    for (int step = 0; step < 2; ++step) {
-      Value *error = fma(b, b.CreateFNeg(b.CreateFMul(x, result)), result, one);
-      result = refinedIfFinite(b, result, fma(b, b.CreateFMul(result, half), error, result));
-    }
-    return highWord(fn, result);
+    return ofHighWord(fn, Intrinsic::amdgcn_rsq, a);
   }
   if (flushes)
     return finish(fn, inst, hardware(fn, Intrinsic::amdgcn_rsq, a));
