@@ -133,6 +133,12 @@ static Expected<Value *> lowerArithmetic(FunctionLowering &fn, const ptx::Instru
   SmallVector<Value *, 3> sources;
   for (unsigned n = 0; n < (op == Arithmetic::Fma ? 3u : 2u); ++n) {
     Value *source = fn.source(n);
+    // Which decides how an fma of bf16 is rounded (HalfPrecision.cpp).
+    if (std::optional<uint64_t> known = fn.knownConstant(n);
+        known && source->getType()->getScalarType()->isBFloatTy()) {
+      const unsigned bits = unsigned(source->getType()->getPrimitiveSizeInBits().getFixedValue());
+      source = b.CreateBitCast(b.getIntN(bits, *known), source->getType());
+    }
     bool isNarrow = source->getType()->getScalarSizeInBits() < type->getScalarSizeInBits();
     sources.push_back(isNarrow ? b.CreateFPExt(source, type) : source);
   }

@@ -4,7 +4,8 @@
 //
 // f16 is computed by AMD's own instructions. bf16 is computed in f32 and then rounded: for sums and
 // products rounding twice is harmless, since f32 has more than twice the bits of bf16 and two more
-// (Figueroa, "When is double rounding innocuous?"); the f32 result of an fma is rounded to odd.
+// (Figueroa, "When is double rounding innocuous?"); the f32 result of an fma is rounded to odd,
+// unless it is a sum or a product in fact.
 #include "lowering/lib/frame/FloatingPoint.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -47,14 +48,37 @@ static Value *roundToBf16(FunctionLowering &fn, Value *value, Type *type) {
   return narrowExactBf16(b, b.CreateBitCast(rounded, value->getType()), type);
 }
 
+static bool isConstant(Value *value, function_ref<bool(const APFloat &)> is) {
+  auto *constant = dyn_cast<Constant>(value);
+  if (constant && constant->getType()->isVectorTy())
+    constant = constant->getSplatValue();
+  auto *number = dyn_cast_or_null<ConstantFP>(constant);
+  return number && is(number->getValueAPF());
+}
+
+static bool isZero(const APFloat &number) { return number.isZero(); }
+
+// a * b + c where one product is exact with as many bits as a factor has, or c is zero.
+static bool isSumOrProduct(ArrayRef<Value *> sources) {
+  auto isExactFactor = [](const APFloat &number) {
+    return number.isZero() || (number.isNormal() && number.getExactLog2Abs() != INT_MIN);
+  };
+  return isConstant(sources[0], isExactFactor) || isConstant(sources[1], isExactFactor) ||
+         isConstant(sources[2], isZero);
+}
+
 static Value *bf16Arithmetic(FunctionLowering &fn, Arithmetic op, ArrayRef<Value *> sources) {
   IRBuilder<> &b = fn.builder();
   SmallVector<Value *, 3> wide;
   for (Value *source : sources)
     wide.push_back(widenBf16(b, source));
   const FloatMode kKeepingDenormals;
-  Value *result = op == Arithmetic::Fma ? fmaRoundedToOdd(fn, wide[0], wide[1], wide[2])
-                                        : arithmeticInMode(fn, kKeepingDenormals, op, wide);
+  Value *result = op == Arithmetic::Fma && !isSumOrProduct(sources)
+                      ? fmaRoundedToOdd(fn, wide[0], wide[1], wide[2])
+                      : arithmeticInMode(fn, kKeepingDenormals, op, wide);
+  // Triton adds products with 0 to a number, which leaves it or makes it NaN.
+  if (op == Arithmetic::Fma && (isConstant(sources[0], isZero) || isConstant(sources[1], isZero)))
+    return narrowExactBf16(b, result, sources[0]->getType());
   return roundToBf16(fn, result, sources[0]->getType());
 }
 

@@ -140,6 +140,42 @@ TEST(HalfPrecision, Bf16FmaIsRoundedOnce) {
   }
 }
 
+// A zero addend or a factor without a fraction: one f32 fma is enough, also near the least numbers.
+TEST(HalfPrecision, Bf16FmaThatIsASumOrAProduct) {
+  auto reference = reference::referenceFor("fma.rn.bf16");
+  ASSERT_TRUE(bool(reference)) << toString(reference.takeError());
+  std::vector<Operands> tuples;
+  uint32_t state = 1;
+  for (unsigned i = 0; i < 4000; ++i) {
+    auto next = [&] { return (state = state * 1664525 + 1013904223) >> 16; };
+    const uint64_t near = 0x1f80 + (next() & 0x1ff); // products of two are about 2^-126 to 2^-134
+    tuples.push_back({{next(), next()}});
+    tuples.push_back({{near, 0x2000 + (next() & 0x7f)}});
+    tuples.push_back({{next() & 0x80ff, next() & 0x80ff}});
+  }
+  for (unsigned place = 0; place < 3; ++place)
+    for (uint64_t constant : {0x0000, 0x8000, 0x3f80, 0xbf80, 0x4380, 0x0080, 0x7f00}) {
+      if (place == 2 && constant & 0x7fff)
+        continue;
+      const std::string z = "%z", operands[] = {z + ", a, b", "a, " + z + ", b", "a, b, " + z};
+      const std::string instruction = ".reg .b16 %z; mov.b16 %z, " + std::to_string(constant) +
+                                      "; fma.rn.bf16 d, " + operands[place];
+      auto expected = [&](uint64_t a, uint64_t b, uint64_t, uint64_t) {
+        reference::ReferenceInputs inputs;
+        inputs.source = {a, b, 0, 0, 0};
+        std::copy_backward(inputs.source.begin() + place, inputs.source.begin() + 2,
+                           inputs.source.begin() + 3);
+        inputs.source[place] = constant;
+        return (*reference)(inputs).bits;
+      };
+      check({instruction, Kind::BF16, {Kind::BF16, Kind::BF16}, expected}, tuples);
+      const std::string code =
+          emitAssembly(kernelText(instruction + ";", Kind::BF16, {Kind::BF16, Kind::BF16}));
+      EXPECT_EQ(code.find("s_setreg"), std::string::npos) << instruction;
+      EXPECT_EQ(code.find("s_round_mode"), std::string::npos) << instruction;
+    }
+}
+
 TEST(HalfPrecision, AbsAndNeg) {
   for (const char *op : {"abs", "neg"})
     checkHalves(op, {"", ".ftz"}, 1);
