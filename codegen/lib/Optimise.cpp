@@ -8,6 +8,7 @@
 // no public headers.
 #include "codegen/lib/BlockPieces.h"
 #include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/LocalArrays.h"
 #include "codegen/lib/NativeFragments.h"
 #include "codegen/lib/Translate.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -36,7 +37,7 @@ constexpr StringLiteral kCombine = "instcombine<no-verify-fixpoint>";
 /// Of units with functions beside kernels. Callees are simplified first: the inliner counts their
 /// instructions.
 constexpr Step kCallSteps[] = {
-    {1, "function(mem2reg,sroa<modify-cfg>,early-cse,simplifycfg)"},
+    {1, "function(mem2reg,local-arrays,sroa<modify-cfg>,early-cse,simplifycfg)"},
     {2, "ipsccp"},
     {1, "always-inline"},
     {2,
@@ -49,7 +50,8 @@ constexpr Step kCallSteps[] = {
 /// Of every function.
 constexpr Step kFunctionSteps[] = {
     {1, "mem2reg"},              // registers become values, in a quarter of the time of sroa
-    {1, "sroa<modify-cfg>"},     // and local arrays
+    {1, "local-arrays"},         // local arrays are reached from their object
+    {1, "sroa<modify-cfg>"},     // and become values
     {1, "infer-address-spaces"}, // generic accesses: global, shared or local ones where known
     {1, "early-cse<memssa>"},
     // Behind an address space that is known, what branches tell of values: without it loops with
@@ -132,9 +134,12 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
 
   builder.registerPipelineParsingCallback(
       [](StringRef name, FunctionPassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
-        if (name != "divide-blocks")
+        if (name == "divide-blocks")
+          passes.addPass(DivideBlocksPass());
+        else if (name == "local-arrays")
+          passes.addPass(LocalArraysPass());
+        else
           return false;
-        passes.addPass(DivideBlocksPass());
         return true;
       });
   if (optLevel > 0 && hasNativeFragments(module))
