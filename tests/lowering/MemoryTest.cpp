@@ -157,7 +157,7 @@ TEST(LoweringMemory, SharedVariables) {
                         ".shared .align 8 .b8 s[64]; .extern .shared .align 16 .b8 d[];"
                         ".extern .shared .b32 e[];");
   EXPECT_TRUE(hasInOrder(
-      ir, {"@s = internal addrspace(3) global [64 x i8] poison, align 8",
+      ir, {"@s = internal addrspace(3) global [64 x i8] poison, align 16",
            "@__rubia_dynamic_shared = external addrspace(3) global [0 x i8], align 16",
            "ptrtoint (ptr addrspace(3) @s to i32)",
            "store i32 *, ptr addrspace(3) getelementptr (i8, ptr addrspace(3) @s, i64 4)",

@@ -346,7 +346,10 @@ GlobalVariable *UnitLowering::sharedVariable(const ptx::Variable &variable) {
     result = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
                                 PoisonValue::get(type), localName(variable.name), nullptr,
                                 GlobalValue::NotThreadLocal, kSharedSpace);
-    result->setAlignment(Align(PowerOf2Ceil(std::max<uint32_t>(variable.alignment, 1))));
+    // AMDGPULowerModuleLDS aligns variables like this. Said here, loads that follow each other
+    // become wide ones (ds_read_b128).
+    const uint64_t aligned = std::min<uint64_t>(PowerOf2Ceil(variable.sizeInBytes), 16);
+    result->setAlignment(Align(PowerOf2Ceil(std::max<uint64_t>({variable.alignment, aligned, 1}))));
   }
   return result;
 }
