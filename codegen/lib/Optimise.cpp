@@ -8,6 +8,7 @@
 // no public headers.
 #include "codegen/lib/BlockPieces.h"
 #include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/Divisions.h"
 #include "codegen/lib/LocalArrays.h"
 #include "codegen/lib/NativeFragments.h"
 #include "codegen/lib/Translate.h"
@@ -73,6 +74,7 @@ constexpr Step kFunctionSteps[] = {
     {1, "adce"},
     {1, "simplifycfg<bonus-inst-threshold=1;switch-to-arithmetic;switch-to-lookup;no-keep-loops;"
         "hoist-common-insts;sink-common-insts;speculate-blocks;simplify-cond-branch>"},
+    {2, "divisions"},
     {2, "infer-alignment"}, // of LDS: wide loads; 1.47 LDS cycles without in a product of matrices
 };
 
@@ -139,6 +141,8 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
           passes.addPass(DivideBlocksPass());
         else if (name == "local-arrays")
           passes.addPass(LocalArraysPass());
+        else if (name == "divisions")
+          passes.addPass(DivisionsPass());
         else
           return false;
         return true;

@@ -37,6 +37,8 @@ TEST(ForbiddenForms, AreFound) {
         "%r = shl i32 %a, %b", "%r = lshr i32 %a, 32",
         // not frozen
         "%z = icmp eq i32 %b, 0\n%d = select i1 %z, i32 1, i32 %b\n%r = udiv i32 %a, %d",
+        "%m = call i32 @llvm.abs.i32(i32 %b, i1 false)\n"
+        "%d = call i32 @llvm.umax.i32(i32 %m, i32 1)\n%r = udiv i32 %a, %d",
         // -1 is not replaced
         "%c = freeze i32 %b\n%z = icmp eq i32 %c, 0\n%d = select i1 %z, i32 1, i32 %c\n"
         "%r = sdiv i32 %a, %d"})
@@ -51,6 +53,8 @@ TEST(ForbiddenForms, LetGuardedFormsThrough) {
         "%c = freeze i32 %b\n%z = icmp eq i32 %c, 0\n%d = select i1 %z, i32 1, i32 %c\n"
         "%r = udiv i32 %a, %d",
         "%c = freeze i32 %b\n%d = call i32 @llvm.umax.i32(i32 %c, i32 1)\n%r = urem i32 %a, %d",
+        "%c = freeze i32 %b\n%m = call i32 @llvm.abs.i32(i32 %c, i1 false)\n"
+        "%d = call i32 @llvm.umax.i32(i32 %m, i32 1)\n%r = urem i32 %a, %d",
         "%c = freeze i32 %b\n%z = icmp eq i32 %c, 0\n%m = icmp eq i32 %c, -1\n%o = or i1 %z, %m\n"
         "%d = select i1 %o, i32 1, i32 %c\n%r = srem i32 %a, %d"})
     EXPECT_EQ(countIn(body), 0u) << body;

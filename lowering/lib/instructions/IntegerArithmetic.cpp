@@ -135,7 +135,7 @@ Expected<Value *> lowerISad(FunctionLowering &fn, const ptx::Instruction &inst) 
 // a/0 and a%0 are all ones, INT_MIN / -1 is INT_MIN and INT_MIN % -1 is 0. LLVM may assume that
 // neither happens, so it sees a divisor of 1 instead, and -1 is a negation. Frozen, so that the
 // test and the division agree on an undefined register.
-static Value *divide(FunctionLowering &fn, const ptx::Instruction &inst, bool remainder) {
+static Value *guardedDivision(FunctionLowering &fn, const ptx::Instruction &inst, bool remainder) {
   IRBuilder<> &b = fn.builder();
   bool hasSign = isSigned(inst);
   Value *dividend = b.CreateFreeze(fn.source(0)), *divisor = b.CreateFreeze(fn.source(1));
@@ -154,6 +154,24 @@ static Value *divide(FunctionLowering &fn, const ptx::Instruction &inst, bool re
       result = b.CreateSelect(isMinusOne, b.CreateNeg(dividend), result);
   }
   return b.CreateSelect(isZero, allOnes, result);
+}
+
+// Signed 32-bit numbers are divided by their magnitudes, which needs no test for -1:
+// INT_MIN / -1 is 2^31, which is INT_MIN. codegen/lib/Divisions.h is quick with unsigned ones.
+static Value *divide(FunctionLowering &fn, const ptx::Instruction &inst, bool remainder) {
+  IRBuilder<> &b = fn.builder();
+  if (!isSigned(inst) || ptx::sizeInBits(inst.spelling->type()) != 32 || fn.knownConstant(1))
+    return guardedDivision(fn, inst, remainder);
+  Value *dividend = b.CreateFreeze(fn.source(0)), *divisor = b.CreateFreeze(fn.source(1));
+  auto magnitude = [&](Value *value) {
+    return b.CreateBinaryIntrinsic(Intrinsic::abs, value, /*poison on INT_MIN=*/b.getFalse());
+  };
+  Value *safe = b.CreateBinaryIntrinsic(Intrinsic::umax, magnitude(divisor), b.getInt32(1));
+  Value *result =
+      remainder ? b.CreateURem(magnitude(dividend), safe) : b.CreateUDiv(magnitude(dividend), safe);
+  Value *sign = b.CreateAShr(remainder ? dividend : b.CreateXor(dividend, divisor), 31);
+  result = b.CreateSub(b.CreateXor(result, sign), sign);
+  return b.CreateSelect(b.CreateICmpEQ(divisor, b.getInt32(0)), b.getInt32(~0u), result);
 }
 
 // div.type d, a, b   PTX ISA: integer-arithmetic-instructions-div

@@ -20,13 +20,15 @@ bool hasPoisonFlags(const Instruction &instruction) {
   return instruction.hasPoisonGeneratingFlags();
 }
 
-// A constant, max(freeze x, 1), or a select that replaces the values of a frozen divisor that are
-// undefined.
+// A constant, max(freeze x, 1), max(|freeze x|, 1), or a select that replaces the values of a
+// frozen divisor that are undefined.
 bool isSafeDivisor(Value *divisor, bool isSigned) {
   const APInt *number;
   if (match(divisor, m_APInt(number)))
     return !number->isZero() && !(isSigned && number->isAllOnes());
-  if (!isSigned && match(divisor, m_UMax(m_Freeze(m_Value()), m_One())))
+  auto frozen = m_Freeze(m_Value());
+  auto magnitude = m_Intrinsic<Intrinsic::abs>(m_CombineOr(frozen, m_Constant()), m_Zero());
+  if (!isSigned && match(divisor, m_UMax(m_CombineOr(frozen, magnitude), m_One())))
     return true;
   Value *condition, *original;
   if (!match(divisor, m_Select(m_Value(condition), m_One(), m_Value(original))) ||

@@ -176,6 +176,40 @@ TEST(IntegerArithmetic, DivisionIsDefinedEverywhere) {
   checkBinary("rem", [](const IntegerType &, I a, I b) { return b ? a % b : I(-1); });
 }
 
+// Multiples of many divisors, and the numbers next to them.
+static std::vector<Operands> multiplesAndNeighbours() {
+  std::vector<Operands> tuples;
+  uint32_t state = 1;
+  for (unsigned i = 0; i < 2000; ++i) {
+    auto next = [&] { return state = state * 1664525 + 1013904223; };
+    const uint32_t divisor = next() >> i % 32, quotient = next() >> (31 - i % 32);
+    for (uint32_t offset : {-1, 0, 1})
+      tuples.push_back({{divisor * quotient + offset, i % 5 ? divisor : 0 - divisor}});
+  }
+  return tuples;
+}
+
+// Quotients of 32 bits are estimated and corrected.
+TEST(IntegerArithmetic, DivisionNextToMultiples) {
+  for (const char *type : {"u32", "s32"})
+    for (const char *operation : {"div", "rem"}) {
+      const bool isSigned = type[0] == 's', isRemainder = operation[0] == 'r';
+      auto reference = [=](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+        if (uint32_t(b) == 0)
+          return 0xffffffff;
+        if (!isSigned)
+          return isRemainder ? uint32_t(a) % uint32_t(b) : uint32_t(a) / uint32_t(b);
+        const int64_t x = int32_t(a), y = int32_t(b);
+        return uint32_t(isRemainder ? x % y : x / y);
+      };
+      check({std::string(operation) + "." + type + " d, a, b",
+             Kind::I32,
+             {Kind::I32, Kind::I32},
+             reference},
+            multiplesAndNeighbours());
+    }
+}
+
 TEST(IntegerArithmetic, AbsNegOfTheMostNegative) {
   for (const IntegerType &type : kTypes) {
     if (!type.isSigned)
