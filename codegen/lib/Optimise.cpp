@@ -11,6 +11,7 @@
 #include "codegen/lib/Divisions.h"
 #include "codegen/lib/LocalArrays.h"
 #include "codegen/lib/NativeFragments.h"
+#include "codegen/lib/TargetForms.h"
 #include "codegen/lib/Translate.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Module.h"
@@ -75,6 +76,7 @@ constexpr Step kFunctionSteps[] = {
     {1, "simplifycfg<bonus-inst-threshold=1;switch-to-arithmetic;switch-to-lookup;no-keep-loops;"
         "hoist-common-insts;sink-common-insts;speculate-blocks;simplify-cond-branch>"},
     {2, "divisions"},
+    {2, "target-forms"},
     {2, "infer-alignment"}, // of LDS: wide loads; 1.47 LDS cycles without in a product of matrices
 };
 
@@ -143,6 +145,8 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
           passes.addPass(LocalArraysPass());
         else if (name == "divisions")
           passes.addPass(DivisionsPass());
+        else if (name == "target-forms")
+          passes.addPass(TargetFormsPass());
         else
           return false;
         return true;
