@@ -122,6 +122,11 @@ private:
              equal(a(), other.a(), [](const Use &x, const Use &y) { return x.get() == y.get(); });
     }
   };
+  // An operation that is done in the unit's layout, its bits, and what these were.
+  struct Computed {
+    BinaryOperator *operation;
+    Instruction *bits, *before;
+  };
   // A product of one warp each, and where its sums come from.
   using Product = SmallVector<CallInst *, 2>;
 
@@ -501,23 +506,141 @@ private:
   }
 
   // The sums in the unit's layout: those that have it already, else moved before `place`.
-  Native sumsAt(const Registers &registers, BasicBlock::iterator place) {
+  Native sumsAt(Registers registers, BasicBlock::iterator place) {
+    for (Value *&value : registers)
+      if (Value *bits = renamed.lookup(value))
+        value = bits;
     if (isSplat(registers))
       return Native(definitions[0].native.size(),
                     ConstantVector::getSplat(
                         cast<VectorType>(definitions[0].native[0]->getType())->getElementCount(),
                         cast<Constant>(registers[0])));
+    if (std::optional<Native> native = nativeSums(registers))
+      return *native;
+    return movedSums(registers, place);
+  }
+
+  // Sums that have the unit's layout, or whose operands have it.
+  std::optional<Native> nativeSums(const Registers &registers) {
     if (const Definition *known = definitionOf(registers))
       return known->native;
     if (std::optional<Native> phi = phiOf(registers))
-      return *phi;
+      return phi;
+    return computedOf(registers);
+  }
+
+  Native movedSums(const Registers &registers, BasicBlock::iterator place) {
     IRBuilder<> b(place->getParent(), place);
     if (!b.getCurrentDebugLocation())
       b.SetCurrentDebugLocation(pending[0].first[0]->getDebugLoc());
     SmallVector<Value *> arguments;
     for (Value *value : registers)
-      arguments.push_back(value ? value : b.getInt32(0));
+      arguments.push_back(value ? b.CreateBitCast(value, b.getInt32Ty()) : b.getInt32(0));
     return split(b, b.CreateCall(called("__rubia_tile_c"), arguments));
+  }
+
+  // ---------- Sums that are computed with between products
+
+  // The f32 operation that each register is the result of, if it is the same for all.
+  static SmallVector<BinaryOperator *, 8> operationsOf(const Registers &registers) {
+    SmallVector<BinaryOperator *, 8> operations;
+    BinaryOperator *model = nullptr;
+    for (Value *value : registers) {
+      auto *cast = dyn_cast_or_null<BitCastInst>(value);
+      auto *operation = cast ? dyn_cast<BinaryOperator>(cast->getOperand(0)) : nullptr;
+      if (value &&
+          (!operation || !operation->getType()->isFloatTy() || is_contained(operations, operation)))
+        return {};
+      if (operation && model &&
+          (operation->getOpcode() != model->getOpcode() ||
+           operation->getParent() != model->getParent()))
+        return {};
+      operations.push_back(operation);
+      model = operation ? operation : model;
+    }
+    return operations;
+  }
+
+  // What attention does to its sums between products: each is scaled. The other operand is moved in
+  // the place of the sums, there and back; it is one or two registers for all tiles of a row.
+  std::optional<Native> computedOf(const Registers &registers) {
+    SmallVector<BinaryOperator *, 8> operations = operationsOf(registers);
+    auto found = find_if(operations, [](BinaryOperator *operation) { return operation; });
+    if (found == operations.end() || divided.contains((*found)->getParent()))
+      return std::nullopt;
+    BinaryOperator *last = *found;
+    for (BinaryOperator *operation : operations)
+      if (operation && last->comesBefore(operation))
+        last = operation;
+    for (auto [value, operation] : zip_equal(registers, operations))
+      if (operation && (isUsedUpTo(operation, last, value) || isUsedUpTo(value, last)))
+        return std::nullopt;
+    for (unsigned side : {0, 1}) {
+      Registers sums, others;
+      for (BinaryOperator *operation : operations) {
+        auto *cast = operation ? dyn_cast<BitCastInst>(operation->getOperand(side)) : nullptr;
+        sums.push_back(cast ? cast->getOperand(0) : nullptr);
+        others.push_back(operation ? operation->getOperand(1 - side) : nullptr);
+        if (operation && (!cast || !cast->getSrcTy()->isIntegerTy(32)))
+          sums.clear();
+        if (sums.empty())
+          break;
+      }
+      std::optional<Native> first = sums.empty() ? std::nullopt : nativeSums(sums);
+      if (!first)
+        continue;
+      Native second = operandsAt(others, last), result;
+      IRBuilder<> b(last->getNextNode());
+      b.SetCurrentDebugLocation(last->getDebugLoc());
+      for (auto [x, y] : zip_equal(*first, second)) {
+        Type *type = x->getType();
+        Type *numbers = cast<VectorType>(type)->getWithNewType(b.getFloatTy());
+        Value *operands[2] = {b.CreateBitCast(x, numbers), b.CreateBitCast(y, numbers)};
+        result.push_back(b.CreateBitCast(
+            b.CreateBinOp(last->getOpcode(), operands[side], operands[1 - side]), type));
+      }
+      takeOver(registers, operations, {result, {}, last->getParent()});
+      return result;
+    }
+    return std::nullopt;
+  }
+
+  // f32 operands in the unit's layout before an instruction, moved once for all that have them.
+  Native operandsAt(const Registers &values, Instruction *place) {
+    Native &known = movedOperands[values];
+    if (known.empty() || !dominators.dominates(cast<Instruction>(known[0]), place))
+      known = movedSums(values, place->getIterator());
+    return known;
+  }
+
+  // Whether something but `except` needs a value before what follows `last`, in its block.
+  static bool isUsedUpTo(Value *value, Instruction *last, Value *except = nullptr) {
+    return any_of(value->users(), [&](User *user) {
+      auto *inst = cast<Instruction>(user);
+      return inst != except && inst->getParent() == last->getParent() && !isa<PHINode>(inst) &&
+             !last->comesBefore(inst);
+    });
+  }
+
+  // Definition's registers are the bits of the operations, which nothing else uses then.
+  void takeOver(const Registers &registers, ArrayRef<BinaryOperator *> operations,
+                Definition definition) {
+    for (auto [value, operation] : zip_equal(registers, operations)) {
+      definition.registers.push_back(nullptr);
+      if (!operation)
+        continue;
+      IRBuilder<> b(operation->getNextNode());
+      auto *bits = cast<BitCastInst>(b.CreateBitCast(operation, b.getInt32Ty()));
+      value->replaceAllUsesWith(bits);
+      cast<Instruction>(value)->setOperand(0, PoisonValue::get(operation->getType()));
+      if (!operation->hasOneUse()) {
+        Value *same = b.CreateBitCast(bits, operation->getType());
+        operation->replaceUsesWithIf(same, [&](Use &use) { return use.getUser() != bits; });
+      }
+      definition.registers.back() = renamed[value] = bits;
+      computed.push_back({operation, bits, cast<Instruction>(value)});
+    }
+    define(std::move(definition));
   }
 
   const Definition *definitionOf(const Registers &registers) const {
@@ -584,10 +707,18 @@ private:
     for (PHINode *phi : phis)
       for (Use &incoming : phi->incoming_values())
         incoming.set(PoisonValue::get(phi->getType()));
+    for (const Computed &one : computed)
+      for (Use &operand : one.operation->operands())
+        operand.set(PoisonValue::get(operand->getType()));
     for (const Definition &definition : definitions)
       moveBack(definition);
     for (PHINode *phi : phis)
       phi->eraseFromParent();
+    for (const Computed &one : computed) {
+      one.before->eraseFromParent();
+      one.bits->eraseFromParent(); // moved back by now
+      one.operation->eraseFromParent();
+    }
     for (CallInst *mma : products) {
       for (User *extract : make_early_inc_range(mma->users()))
         cast<Instruction>(extract)->eraseFromParent();
@@ -651,6 +782,9 @@ private:
   SmallVector<CallInst *> products; // mma that became some
   SmallVector<std::pair<Product, Registers>, 0> pending;
   std::vector<Definition> definitions;
+  std::map<Registers, Native> movedOperands;
+  SmallVector<Computed> computed;
+  DenseMap<Value *, Value *> renamed; // what their bits were to what they are
   DenseMap<Value *, std::pair<size_t, unsigned>> definedBy;
 };
 

@@ -5,7 +5,8 @@
 // multiplies and moves the sums back (lowering/lib/matrices/NativeMma.h). Here, where values
 // are in SSA form,
 // - two mma with the same A and types become one product: the unit has 16 columns, mma has 8;
-// - sums that only go to the next product, also round a loop, stay in the unit's layout;
+// - sums that only go to the next product, also round a loop, stay in the unit's layout, and are
+//   scaled there;
 // - fragments that ldmatrix reads are read from shared memory as the unit wants them.
 // Nothing depends on this pass but speed.
 //

@@ -21,6 +21,7 @@ struct Variant {
   bool transposedA = false, transposedB = false;
   bool crossedB = false;    // its matrices in the other order
   bool changesSums = false; // in the loop
+  bool scalesSums = false;  // by numbers of each thread's rows, which also differ along a row
   bool branches = false;    // only the first warp multiplies
   bool movesPointers = false;
   bool readsAhead = false; // what the next round multiplies
@@ -70,7 +71,9 @@ std::string kernelOf(const Variant &variant) {
   const std::string moves = variant.movesPointers
                                 ? "mov.u32 %r13, %r9; mov.u32 %r14, %r10;\n"
                                 : "add.u32 %r13, %r9, %r12; add.u32 %r14, %r10, %r12;\n";
-  body += "mov.u32 %r12, 0; setp.lt.u32 %p2, %tid, 32;\n";
+  body += "mov.u32 %r12, 0; setp.lt.u32 %p2, %tid, 32;\n"
+          "and.b32 %r13, %tid, 1; add.u32 %r13, %r13, 1; cvt.rn.f32.u32 %f0, %r13;\n"
+          "shr.u32 %r13, %tid, 2; and.b32 %r13, %r13, 3; cvt.rn.f32.u32 %f1, %r13;\n";
   if (variant.readsAhead)
     body += moves + reads;
   body += "round:\n";
@@ -89,6 +92,10 @@ std::string kernelOf(const Variant &variant) {
   if (variant.changesSums)
     for (unsigned i = 0; i < kSumsOfThread; ++i)
       body += "add.f32 %acc" + std::to_string(i) + ", %acc" + std::to_string(i) + ", 0f3F800000;\n";
+  if (variant.scalesSums)
+    for (unsigned i = 0; i < kSumsOfThread; ++i)
+      body += "mul.f32 %acc" + std::to_string(i) + ", %f" + std::to_string(i / 2 % 2) + ", %acc" +
+              std::to_string(i) + ";\n";
   if (variant.branches)
     body += "skip:\n";
   if (variant.movesPointers)
@@ -139,6 +146,8 @@ Buffers expectedOf(const Variant &variant) {
           sum += float((variant.transposedA ? a[16 * k + row] : a[16 * row + k]) *
                        (variant.transposedB ? b[16 * k + column] : b[16 * column + k]));
         sum += variant.changesSums ? 1 : 0;
+        if (variant.scalesSums)
+          sum *= i / 2 % 2 ? thread / 4 % 4 : thread % 2 + 1;
       }
       word = std::bit_cast<uint32_t>(sum);
     }
@@ -158,6 +167,8 @@ TEST(NativeFragments, Loops) {
                 .transposedB = true,
                 .crossedB = true},
         Variant{.name = "sums change", .changesSums = true},
+        Variant{.name = "sums are scaled", .scalesSums = true},
+        Variant{.name = "both", .changesSums = true, .scalesSums = true},
         Variant{.name = "one warp", .transposedB = true, .branches = true},
         Variant{.name = "moving pointers", .changesSums = true, .movesPointers = true},
         Variant{.name = "ahead", .readsAhead = true},
