@@ -2,6 +2,7 @@
 #include "codegen/lib/TargetForms.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/PatternMatch.h"
@@ -67,6 +68,42 @@ bool compareInvariant(ICmpInst &comparison, const LoopInfo &loops) {
   return true;
 }
 
+/// What a kernel may read of its arguments at its start without taking many registers.
+constexpr uint64_t kMostArgumentBytes = 64;
+
+/// A kernel's few arguments are read where it starts, side by side.
+bool readArgumentsFirst(Function &kernel) {
+  if (kernel.getCallingConv() != CallingConv::AMDGPU_KERNEL || kernel.arg_size() != 1 ||
+      !kernel.getArg(0)->getType()->isPointerTy())
+    return false;
+  const DataLayout &layout = kernel.getDataLayout();
+  SmallVector<std::pair<LoadInst *, int64_t>> loads;
+  uint64_t bytes = 0;
+  for (Instruction &instruction : instructions(kernel)) {
+    auto *load = dyn_cast<LoadInst>(&instruction);
+    APInt offset(64, 0);
+    if (!load || !load->hasMetadata(LLVMContext::MD_invariant_load) ||
+        load->getPointerOperand()->stripAndAccumulateConstantOffsets(
+            layout, offset, /*AllowNonInbounds=*/true) != kernel.getArg(0))
+      continue;
+    loads.push_back({load, offset.getSExtValue()});
+    bytes += layout.getTypeStoreSize(load->getType());
+  }
+  if (bytes > kMostArgumentBytes)
+    return false;
+  bool changed = false;
+  BasicBlock &entry = kernel.getEntryBlock();
+  IRBuilder<> b(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+  for (auto [load, offset] : loads) {
+    if (load->getParent() == &entry)
+      continue;
+    load->setOperand(0, b.CreateConstGEP1_64(b.getInt8Ty(), kernel.getArg(0), uint64_t(offset)));
+    load->moveBefore(entry, b.GetInsertPoint());
+    changed = true;
+  }
+  return changed;
+}
+
 /// Whether a condition can be negated by turning comparisons that have no other use.
 bool canNegate(Value *condition) {
   Value *first, *second;
@@ -118,7 +155,7 @@ bool branchOverBody(BranchInst &branch) {
 
 PreservedAnalyses TargetFormsPass::run(Function &function, FunctionAnalysisManager &analyses) {
   const LoopInfo &loops = analyses.getResult<LoopAnalysis>(function);
-  bool changed = false;
+  bool changed = readArgumentsFirst(function);
   for (BasicBlock &block : function) {
     for (Instruction &instruction : block)
       if (auto *intrinsic = dyn_cast<IntrinsicInst>(&instruction))
