@@ -80,4 +80,29 @@ end:
   EXPECT_FALSE(StringRef(code).contains("v_xor_b32")) << code;
 }
 
+TEST(TargetForms, FewArgumentsAreReadAtTheStart) {
+  ModuleSource source;
+  Expected<std::string> code = emit(source.parse(R"(
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(4) byref([24 x i8]) align 16 %arguments) {
+  %second = getelementptr i8, ptr addrspace(4) %arguments, i64 8
+  %in = load ptr addrspace(1), ptr addrspace(4) %second, align 8, !invariant.load !0
+  %v = load volatile i32, ptr addrspace(1) %in
+  %c = icmp eq i32 %v, 3
+  br i1 %c, label %body, label %end
+body:
+  %out = load ptr addrspace(1), ptr addrspace(4) %arguments, align 8, !invariant.load !0
+  store i32 %v, ptr addrspace(1) %out
+  br label %end
+end:
+  ret void
+}
+!0 = !{}
+)"),
+                                    optionsFor("gfx1030"), EmitKind::Assembly);
+  ASSERT_TRUE(bool(code)) << toString(code.takeError());
+  EXPECT_EQ(StringRef(*code).count("s_load_dword"), 1u) << *code;
+  EXPECT_TRUE(StringRef(*code).contains("s_load_dwordx4")) << *code;
+}
+
 } // namespace
