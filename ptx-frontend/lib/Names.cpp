@@ -10,7 +10,8 @@ namespace rubia::ptx {
 
 NameTable::NameTable(StringRef text, size_t expected)
     : textBegin(text.begin()), textEnd(text.end()) {
-  slots.resize(std::max<size_t>(1024, llvm::PowerOf2Ceil(expected * 2)));
+  // The vocabulary alone has some 700 words.
+  slots.resize(std::max<size_t>(2048, llvm::PowerOf2Ceil(expected * 2)));
   mask = slots.size() - 1;
 
   static constexpr StringRef kModifierTexts[] = {
