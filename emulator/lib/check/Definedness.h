@@ -5,6 +5,7 @@
 
 #include "emulator/lib/machine/Wave.h"
 #include "llvm/ADT/DenseMap.h"
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -68,13 +69,15 @@ class MemoryDefinedness {
 public:
   /// The 32 bits of a dword; without an origin if nobody has read them yet.
   Undefined load(uint64_t dword) const {
-    auto found = dwords.find(dword);
-    return found == dwords.end() ? Undefined{~0u} : found->second;
+    auto found = places.find(dword / kPageDwords);
+    return found == places.end() ? Undefined{~0u} : pages[found->second][dword % kPageDwords];
   }
   /// Replaces the bits of `mask`.
   void store(uint64_t dword, uint32_t mask, Undefined value) {
-    auto [found, isNew] = dwords.try_emplace(dword, Undefined{~0u});
-    Undefined &place = found->second;
+    auto [found, isNew] = places.try_emplace(dword / kPageDwords, uint32_t(pages.size()));
+    if (isNew)
+      pages.emplace_back().fill(Undefined{~0u});
+    Undefined &place = pages[found->second][dword % kPageDwords];
     place.bits = (place.bits & ~mask) | (value.bits & mask);
     place.computed = (place.computed & ~mask) | (value.computed & mask);
     if (value.bits & mask)
@@ -82,7 +85,12 @@ public:
   }
 
 private:
-  llvm::DenseMap<uint64_t, Undefined> dwords; // absent: nobody has written it
+  /// Each lane's private memory lies together. A map of single dwords is larger than the host's
+  /// caches: looking them up took a third of the check's time.
+  static constexpr unsigned kPageDwords = 32;
+  using Page = std::array<Undefined, kPageDwords>;
+  llvm::DenseMap<uint64_t, uint32_t> places; // in `pages`; absent: nobody has written there
+  std::vector<Page> pages;
 };
 
 } // namespace rubia::emulator
