@@ -8,6 +8,7 @@
 
 #include "tools/debug/Console.h"
 #include "tools/debug/Dap.h"
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -55,6 +56,16 @@ std::string framed(StringRef lines) {
 }
 
 } // namespace
+
+/// The debugger waits for its child by SIGCHLD, which it blocks, and has one thread. libFuzzer
+/// starts another one behind this: where that one did not block the signal too, it took it, and the
+/// debugger waited for ever.
+extern "C" int LLVMFuzzerInitialize(int *, char ***) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  return pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   constexpr size_t kLongest = 4096;

@@ -163,6 +163,16 @@ void keyList(ArrayRef<uint8_t> data) {
 
 } // namespace
 
+/// Lists name files and folders: those are looked for in an empty folder of an empty one ("..").
+/// Both are gone. Listing the folder where the fuzzer was started took a tenth of the time, and
+/// half of it in a folder with many files.
+extern "C" int LLVMFuzzerInitialize(int *, char ***) {
+  char outer[] = "/tmp/fuzz-signatures-XXXXXX";
+  check(mkdtemp(outer) && !chdir(outer) && !mkdir("inner", 0700) && !chdir("inner"));
+  check(!rmdir("../inner") && !rmdir(outer));
+  return 0;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0)
     return 0;
