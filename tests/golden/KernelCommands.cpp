@@ -20,7 +20,8 @@ namespace rubia::golden {
 namespace {
 
 struct Options {
-  std::string folder, file, from, arch, form = "auto", match = ".", library = "libcuda.so.1";
+  std::string folder, file, from, arch, form = "auto", match = ".", rarely,
+                                        library = "libcuda.so.1";
   unsigned every = 1, offset = 0, show = 1;
   unsigned timeoutMs = 60000;
   bool all = false, bounds = false, permitted = false;
@@ -41,9 +42,14 @@ Expected<std::vector<KernelCase>> chosenKernels(const Options &options) {
   if (std::string error; !match.isValid(error))
     return createStringError("--match: " + error);
   erase_if(*kernels, [&](const KernelCase &kernel) { return !match.match(kernel.name); });
+  Regex rarely(options.rarely.empty() ? "^$" : options.rarely);
+  if (std::string error; !rarely.isValid(error))
+    return createStringError("--rarely: " + error);
   std::vector<KernelCase> chosen;
+  size_t rare = options.offset; // another third for each offset
   for (size_t i = options.offset % options.every; i < kernels->size(); i += options.every)
-    chosen.push_back(std::move((*kernels)[i]));
+    if (!rarely.match((*kernels)[i].name) || rare++ % 3 == 0)
+      chosen.push_back(std::move((*kernels)[i]));
   return chosen;
 }
 
@@ -345,6 +351,8 @@ void addKernelCommands(CLI::App &app, int &status, std::shared_ptr<KernelJudge> 
   compare->add_option("--every", options->every, "only every N-th kernel")
       ->check(CLI::PositiveNumber);
   compare->add_option("--offset", options->offset, "begin with this one");
+  compare->add_option("--rarely", options->rarely,
+                      "of the chosen kernels that match this expression, only every third");
   compare->add_option("--show", options->show, "differences to print of each result");
   if (onReference)
     compare->add_flag("--permitted", options->permitted,
