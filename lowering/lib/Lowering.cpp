@@ -2,6 +2,7 @@
 // The public entry: one unit in, one verified LLVM module out.
 #include "lowering/Lowering.h"
 #include "lowering/Complexity.h"
+#include "lowering/Judgement.h"
 #include "lowering/lib/analysis/Target.h"
 #include "lowering/lib/analysis/WarpForm.h"
 #include "lowering/lib/frame/UnitLowering.h"
@@ -49,8 +50,17 @@ static Error checkComplexity(const ptx::Module &ptxModule, const Unit &unit) {
   return make_error<LoweringError>(std::move(diagnostics));
 }
 
-Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit &unit,
-                                        const Options &options, LLVMContext &context) {
+namespace {
+// What is decided before anything is lowered.
+struct Plan {
+  Target target;
+  WarpFormDecision form;
+  std::string notSound; // why the form that was asked for cannot be had
+};
+} // namespace
+
+static Expected<Plan> planFor(const ptx::Module &ptxModule, const Unit &unit,
+                              const Options &options) {
   Expected<Target> target = targetOf(options.arch);
   if (!target)
     return target.takeError();
@@ -73,14 +83,18 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
     form.exactThreads = 0;
   }
   target->isPacked = form.form == abi::WarpForm::Packed;
+  return Plan{std::move(*target), std::move(form), std::move(notSound)};
+}
 
-  StringRef name = ptxModule.name;
-  auto module = std::make_unique<Module>(name, context);
+static std::unique_ptr<Module> emptyModule(const ptx::Module &ptxModule, LLVMContext &context) {
+  auto module = std::make_unique<Module>(StringRef(ptxModule.name), context);
   Triple triple("amdgcn-amd-amdhsa");
   module->setTargetTriple(triple);
   module->setDataLayout(triple.computeDataLayout());
+  return module;
+}
 
-  UnitLowering lowering(ptxModule, unit, options, *target, std::move(form), *module);
+static Error lowerAll(UnitLowering &lowering, const std::string &notSound) {
   if (notSound.empty())
     lowering.lowerAll();
   else
@@ -88,7 +102,19 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
         lowering.warpForm.place, *lowering.warpForm.function, notSound, /*unsupported=*/true));
   if (!lowering.diagnostics.empty())
     return make_error<LoweringError>(std::move(lowering.diagnostics));
-  makeOrderExplicit(*module, *target);
+  return Error::success();
+}
+
+Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit &unit,
+                                        const Options &options, LLVMContext &context) {
+  Expected<Plan> plan = planFor(ptxModule, unit, options);
+  if (!plan)
+    return plan.takeError();
+  std::unique_ptr<Module> module = emptyModule(ptxModule, context);
+  UnitLowering lowering(ptxModule, unit, options, plan->target, std::move(plan->form), *module);
+  if (Error error = lowerAll(lowering, plan->notSound))
+    return std::move(error);
+  makeOrderExplicit(*module, plan->target);
 
   NamedMDNode *metadata = module->getOrInsertNamedMetadata("rubia.metadata");
   metadata->addOperand(MDNode::get(context, MDString::get(context, lowering.metadata())));
@@ -99,6 +125,27 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
   if (verifyModule(*module, &os))
     return createStringError("lowering made invalid IR: %s", broken.c_str());
   return module;
+}
+
+Expected<Judgement> judge(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
+                          Experience &experience) {
+  Expected<Plan> plan = planFor(ptxModule, unit, options);
+  if (!plan)
+    return plan.takeError();
+  LLVMContext context;
+  context.setDiscardValueNames(true);
+  std::unique_ptr<Module> module = emptyModule(ptxModule, context);
+  UnitLowering lowering(ptxModule, unit, options, plan->target, std::move(plan->form), *module);
+  lowering.experience = &experience;
+  if (Error error = lowerAll(lowering, plan->notSound))
+    return std::move(error);
+  Judgement judgement;
+  for (const ptx::Function *kernel : unit.kernels)
+    judgement.maxThreads.push_back(lowering.maxThreads(*kernel));
+  judgement.warpFormReason = lowering.warpForm.reason;
+  llvm::append_range(judgement.matrixRoutes, lowering.matrixRoutes);
+  judgement.refused = std::move(lowering.refused);
+  return judgement;
 }
 
 } // namespace rubia::lowering

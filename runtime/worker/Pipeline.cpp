@@ -252,35 +252,41 @@ Manifest PtxImage::manifest() const {
   return result;
 }
 
-Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
-                                                  const PipelineOptions &options, lowering::Fit fit,
-                                                  LLVMContext &context) const {
-  lowering::Options loweringOptions;
-  loweringOptions.fit = fit;
-  loweringOptions.arch = options.codegen.arch;
-  loweringOptions.code = options.code;
-  Expected<std::unique_ptr<Module>> module =
-      lowering::lower(parsed.module, unit, loweringOptions, context);
-  if (module)
-    return module;
+// Diagnostics of lowering as text.
+Error PtxImage::withPlaces(Error error) const {
   std::string text;
-  Error rest = handleErrors(module.takeError(), [&](const lowering::LoweringError &error) {
+  Error rest = handleErrors(std::move(error), [&](const lowering::LoweringError &error) {
     for (const ptx::Diagnostic &d : error.diagnostics)
       text += (text.empty() ? "" : "\n") + format(d);
   });
-  if (rest)
-    return std::move(rest);
-  return failure(text);
+  return rest ? std::move(rest) : failure(text);
 }
 
-Expected<std::string> PtxImage::metadata(const lowering::Unit &unit,
-                                         const PipelineOptions &options) const {
-  LLVMContext context;
-  Expected<std::unique_ptr<Module>> module = lower(unit, options, lowering::Fit::Fast, context);
+static lowering::Options loweringOptions(const PipelineOptions &options, lowering::Fit fit) {
+  lowering::Options result;
+  result.fit = fit;
+  result.arch = options.codegen.arch;
+  result.code = options.code;
+  return result;
+}
+
+Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
+                                                  const PipelineOptions &options, lowering::Fit fit,
+                                                  LLVMContext &context) const {
+  auto module = lowering::lower(parsed.module, unit, loweringOptions(options, fit), context);
   if (!module)
-    return module.takeError();
-  const MDNode *node = (*module)->getNamedMetadata("rubia.metadata")->getOperand(0);
-  return cast<MDString>(node->getOperand(0))->getString().str();
+    return withPlaces(module.takeError());
+  return module;
+}
+
+Expected<lowering::Judgement> PtxImage::judge(const lowering::Unit &unit,
+                                              const PipelineOptions &options,
+                                              lowering::Experience &experience) const {
+  auto judgement = lowering::judge(parsed.module, unit,
+                                   loweringOptions(options, lowering::Fit::Fast), experience);
+  if (!judgement)
+    return withPlaces(judgement.takeError());
+  return judgement;
 }
 
 /// Of all that is the user's choice, code generation knows the level alone.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "codegen/Codegen.h"
+#include "lowering/Judgement.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Linker.h"
 #include "ptx-frontend/Parser.h"
@@ -44,16 +45,18 @@ public:
 
   Manifest manifest() const;
 
-  /// What stands in the metadata of the unit's code object (docs/architecture.md), or the errors
-  /// that compile() would give before code generation.
-  llvm::Expected<std::string> metadata(const lowering::Unit &unit,
-                                       const PipelineOptions &options) const;
+  /// What decides who may launch the unit's kernels, or the errors that compile() would give before
+  /// code generation.
+  llvm::Expected<lowering::Judgement> judge(const lowering::Unit &unit,
+                                            const PipelineOptions &options,
+                                            lowering::Experience &experience) const;
   llvm::Expected<codegen::CodeObject> compile(const lowering::Unit &unit,
                                               const PipelineOptions &options) const;
   llvm::Expected<std::string> emit(const lowering::Unit &unit, const PipelineOptions &options,
                                    codegen::EmitKind kind) const;
 
 private:
+  llvm::Error withPlaces(llvm::Error error) const;
   explicit PtxImage(ptx::ParseResult result) : parsed(std::move(result)) {}
   llvm::Expected<std::unique_ptr<llvm::Module>> lower(const lowering::Unit &unit,
                                                       const PipelineOptions &options,

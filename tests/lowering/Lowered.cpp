@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Lowered.h"
+#include "lowering/Judgement.h"
 #include "lowering/lib/transform/ForbiddenForms.h"
 #include "llvm/AsmParser/Parser.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
+#include <map>
 
 using namespace llvm;
 
@@ -42,14 +45,54 @@ std::string Lowered::metadata() const {
   return node ? cast<MDString>(node->getOperand(0)->getOperand(0))->getString().str() : "";
 }
 
-Lowered lowered(const ptx::Module &module, const Options &options, size_t unit) {
-  Lowered result;
-  std::vector<Unit> units = partition(module);
-  if (unit >= units.size()) {
-    ADD_FAILURE() << "there is no unit " << unit;
-    return result;
+// All that tests of the process judge for a target, with the same choices of the user.
+static Experience &experienceFor(const Options &options) {
+  static std::map<std::string, Experience> experiences;
+  std::string key = options.arch;
+  for (const auto &[name, word] : options.code.keyFields())
+    key += (" " + word).str();
+  return experiences[key];
+}
+
+static std::vector<std::string> textsOf(ArrayRef<ptx::Diagnostic> diagnostics) {
+  std::vector<std::string> texts;
+  for (const ptx::Diagnostic &d : diagnostics)
+    texts.push_back(ptx::format(d, "test.ptx", ""));
+  return texts;
+}
+
+// Judging gives what lowering gave: alone, and after all that was judged before.
+static void expectSameJudgement(const ptx::Module &module, const Unit &unit, const Options &options,
+                                const Lowered &lowered) {
+  Experience none;
+  for (Experience *experience : {&none, &none, &experienceFor(options)}) {
+    std::vector<ptx::Diagnostic> diagnostics;
+    Expected<Judgement> judgement = judge(module, unit, options, *experience);
+    if (!judgement) {
+      handleAllErrors(judgement.takeError(),
+                      [&](const LoweringError &error) { diagnostics = error.diagnostics; });
+      EXPECT_EQ(textsOf(diagnostics), textsOf(lowered.diagnostics));
+      continue;
+    }
+    ASSERT_TRUE(lowered.module) << "judging reports nothing";
+    const json::Value all = cantFail(json::parse(lowered.metadata()));
+    const json::Object &metadata = *all.getAsObject();
+    EXPECT_EQ(json::Value(judgement->matrixRoutes),
+              json::Value(json::Array(*metadata.getArray("matrixRoutes"))));
+    EXPECT_EQ(json::Value(judgement->refused),
+              json::Value(json::Array(*metadata.getArray("refused"))));
+    const json::Array &kernels = *metadata.getArray("kernels");
+    ASSERT_EQ(judgement->maxThreads.size(), kernels.size());
+    for (const auto &[most, kernel] : zip_equal(judgement->maxThreads, kernels)) {
+      EXPECT_EQ(int64_t(most), kernel.getAsObject()->getInteger("maxThreads"));
+      EXPECT_EQ(judgement->warpFormReason, kernel.getAsObject()->getString("warpFormReason"));
+    }
   }
-  Expected<std::unique_ptr<Module>> made = lower(module, units[unit], options, *result.context);
+}
+
+static Lowered loweredUnit(const ptx::Module &module, const Options &options, const Unit &unit) {
+  Lowered result;
+  Expected<std::unique_ptr<Module>> made = lower(module, unit, options, *result.context);
   if (!made) {
     handleAllErrors(
         made.takeError(),
@@ -58,6 +101,19 @@ Lowered lowered(const ptx::Module &module, const Options &options, size_t unit) 
     return result;
   }
   result.module = std::move(*made);
+  return result;
+}
+
+Lowered lowered(const ptx::Module &module, const Options &options, size_t unit) {
+  std::vector<Unit> units = partition(module);
+  if (unit >= units.size()) {
+    ADD_FAILURE() << "there is no unit " << unit;
+    return {};
+  }
+  Lowered result = loweredUnit(module, options, units[unit]);
+  expectSameJudgement(module, units[unit], options, result);
+  if (!result.module)
+    return result;
   for (const std::string &form : forbiddenForms(*result.module))
     ADD_FAILURE() << form;
   LLVMContext again;

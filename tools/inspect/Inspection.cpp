@@ -73,35 +73,30 @@ struct ThreadLimit {
   std::string text;
 };
 
-ThreadLimit threadLimitOf(const ptx::Function &kernel, const nlohmann::json &metadata) {
+ThreadLimit threadLimitOf(const ptx::Function &kernel, uint64_t most, const std::string &why) {
   constexpr uint64_t kMax = 1024;
   const uint32_t (&sizes)[3] = kernel.attributes.maxThreads;
   const uint64_t own = uint64_t(sizes[0]) * std::max(sizes[1], 1u) * std::max(sizes[2], 1u);
-  for (const nlohmann::json &compiled : metadata["kernels"]) {
-    const auto most = compiled["maxThreads"].get<uint64_t>();
-    if (compiled["name"].get<std::string>() != kernel.name ||
-        kernel.attributes.requiredThreads[0] || most >= std::min(kMax, own ? own : kMax))
-      continue;
-    return {most, "blocks of at most " + std::to_string(most) + " threads, one warp in a wave: " +
-                      compiled["warpFormReason"].get<std::string>()};
-  }
-  return {};
+  if (kernel.attributes.requiredThreads[0] || most >= std::min(kMax, own ? own : kMax))
+    return {};
+  return {most,
+          "blocks of at most " + std::to_string(most) + " threads, one warp in a wave: " + why};
 }
 
 // What lowering says of a unit.
 struct UnitFacts {
   std::string error; // why it cannot be compiled; empty: it can
-  nlohmann::json metadata;
+  lowering::Judgement judgement;
   bool hasGridBarrier = false;
 };
 
 UnitFacts factsOf(const runtime::PtxImage &image, const lowering::Unit &unit,
-                  const runtime::PipelineOptions &options) {
+                  const runtime::PipelineOptions &options, lowering::Experience &experience) {
   UnitFacts facts;
-  if (Expected<std::string> metadata = image.metadata(unit, options))
-    facts.metadata = nlohmann::json::parse(*metadata);
+  if (Expected<lowering::Judgement> judgement = image.judge(unit, options, experience))
+    facts.judgement = std::move(*judgement);
   else
-    facts.error = toString(metadata.takeError());
+    facts.error = toString(judgement.takeError());
   facts.hasGridBarrier = hasGridBarrier(unit);
   return facts;
 }
@@ -127,9 +122,9 @@ void read(ReadModule &module, const Source &source, unsigned capability) {
 ordered_json describeKernels(const ReadModule &module, const runtime::Manifest &manifest) {
   StringMap<ThreadLimit> limits; // by kernel
   for (const auto &[unit, facts] : zip(module.image->units(), module.units))
-    for (const ptx::Function *kernel : unit.kernels)
-      if (facts.error.empty())
-        limits[kernel->name] = threadLimitOf(*kernel, facts.metadata);
+    if (facts.error.empty())
+      for (const auto &[kernel, most] : zip_equal(unit.kernels, facts.judgement.maxThreads))
+        limits[kernel->name] = threadLimitOf(*kernel, most, facts.judgement.warpFormReason);
   ordered_json kernels = ordered_json::array();
   for (const runtime::Manifest::Kernel &k : manifest.kernels) {
     const UnitFacts &facts = module.units[k.unit];
@@ -146,10 +141,10 @@ ordered_json describeKernels(const ReadModule &module, const runtime::Manifest &
       kernel["reason"] = error;
     else if (limit.threads)
       kernel["limit"] = {{"threads", limit.threads}, {"text", limit.text}};
-    for (const auto &[key, of] :
-         {std::pair("matrix_routes", "matrixRoutes"), {"refused", "refused"}})
-      if (error.empty() && !facts.metadata[of].empty())
-        kernel[key] = facts.metadata[of];
+    for (const auto &[key, list] : {std::pair("matrix_routes", &facts.judgement.matrixRoutes),
+                                    {"refused", &facts.judgement.refused}})
+      if (error.empty() && !list->empty())
+        kernel[key] = *list;
     kernels.push_back(std::move(kernel));
   }
   return kernels;
@@ -186,7 +181,7 @@ ordered_json describe(const ReadModule &module) {
 // Some sources of a file, on all cores. Most of the time goes into lowering units, of which a
 // module has one or thousands: all units of all modules are one list of work.
 void describeModules(ArrayRef<Source> sources, unsigned capability,
-                     const runtime::PipelineOptions &options, ordered_json &into) {
+                     const InspectionOptions &options, ordered_json &into) {
   std::vector<ReadModule> modules(sources.size());
   parallelFor(0, sources.size(), [&](size_t i) { read(modules[i], sources[i], capability); });
   std::vector<std::pair<ReadModule *, size_t>> work;
@@ -197,7 +192,8 @@ void describeModules(ArrayRef<Source> sources, unsigned capability,
   }
   parallelFor(0, work.size(), [&](size_t i) {
     const auto [module, unit] = work[i];
-    module->units[unit] = factsOf(*module->image, module->image->units()[unit], options);
+    module->units[unit] = factsOf(*module->image, module->image->units()[unit], options.pipeline,
+                                  *options.experience);
   });
   std::vector<ordered_json> described(modules.size());
   parallelFor(0, modules.size(), [&](size_t i) { described[i] = describe(modules[i]); });
@@ -265,7 +261,7 @@ Expected<ordered_json> inspectSources(const SourceFile &file, StringRef name,
   const unsigned told = capabilityOf(file, name, options.capability);
   for (ArrayRef<Source> left = file.sources; !left.empty();) {
     const size_t count = batchOf(left);
-    describeModules(left.take_front(count), told, options.pipeline, entry["modules"]);
+    describeModules(left.take_front(count), told, options, entry["modules"]);
     left = left.drop_front(count);
   }
   Expected<DriverCalls> calls = driverCallsOf(file.file.bytes(), driver);

@@ -14,7 +14,8 @@ namespace rubia::tools {
 struct InspectionOptions {
   runtime::PipelineOptions pipeline;
   unsigned capability = 0; // of programs, 89 for 8.9
-  std::string entry;       // only the kernel that this means; empty: all
+  std::shared_ptr<lowering::Experience> experience = std::make_shared<lowering::Experience>();
+  std::string entry; // only the kernel that this means; empty: all
 };
 
 /// A file with PTX or machine code of NVIDIA's: its modules, kernels and calls, and the verdict.

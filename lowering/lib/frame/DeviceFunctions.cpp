@@ -93,6 +93,7 @@ Function *UnitLowering::deviceFunction(DeviceLibrary library, StringRef name) {
                                               warpForm, module);
     lowering->parent = this;
     lowering->isDeviceLibrary = true;
+    lowering->experience = experience;
     lowering->flushesF32Denormals = flushesF32Denormals;
   }
   if (Function *made = lowering->functionFor(*function))

@@ -2,7 +2,9 @@
 // The frame of a function: entry, registers, the loop over its instructions, and what dispatch does
 // for every instruction.
 #include "lowering/lib/frame/FunctionLowering.h"
+#include "lowering/Judgement.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
+#include "lowering/lib/frame/AcceptedInstructions.h"
 #include "lowering/lib/frame/DeviceFunctions.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
@@ -17,7 +19,7 @@ namespace rubia::lowering {
 FunctionLowering::FunctionLowering(UnitLowering &unit, const ptx::Function &ptxFunction,
                                    Function &llvmFunction, DISubprogram *subprogram)
     : unitLowering(unit), source_(ptxFunction), definitions(ptxFunction),
-      contraction(unit.options.code.contract == settings::ContractMode::Nvidia
+      contraction(unit.options.code.contract == settings::ContractMode::Nvidia && !unit.experience
                       ? Contraction(ptxFunction)
                       : Contraction()),
       copies(ptxFunction), function(llvmFunction), subprogram(subprogram),
@@ -64,10 +66,14 @@ FunctionLowering::Places FunctionLowering::lowerInstructions(const DenseSet<uint
     labelled->moveAfter(&function.back()); // blocks in the order of the text
     irBuilder.SetInsertPoint(labelled);
   };
+  AcceptedInstructions *accepted = acceptedInstructions();
   for (auto [index, instruction] : enumerate(source_.body)) {
     enter(uint32_t(index));
     places.starts.push_back(irBuilder.GetInsertBlock());
-    lowerInstruction(instruction);
+    if (accepted)
+      judgeInstruction(instruction, *accepted);
+    else
+      lowerInstruction(instruction);
     if (marked.contains(index) && !irBuilder.GetInsertBlock()->getTerminator()) {
       // A block with one successor, whatever follows.
       BasicBlock *behind = places.behind[index] = newBlock("released"), *next = newBlock("next");
@@ -131,6 +137,42 @@ void FunctionLowering::finishEntry(BasicBlock *body) {
   entryBuilder.CreateCondBr(inEntry.isThread(), prologue, idle);
   entryBuilder.SetInsertPoint(idle);
   entryBuilder.CreateRetVoid();
+}
+
+// ---------- Judging
+
+// In the words: whatever an instruction's lowering asks of its module, its unit and its function.
+AcceptedInstructions *FunctionLowering::acceptedInstructions() const {
+  if (!unitLowering.experience)
+    return nullptr;
+  const ptx::Module &m = unitLowering.ptxModule;
+  SmallString<64> context;
+  raw_svector_ostream(context) << m.versionMajor << '.' << m.versionMinor << ' ' << m.sm
+                               << int(m.smVariant) << ' ' << m.addressSize << m.texmodeIndependent
+                               << m.debug << m.mapF64ToF32 << ' ' << int(unitLowering.warpForm.form)
+                               << int(options().fit) << flushesF32Denormals()
+                               << unitLowering.sharedInMemory() << unitLowering.passesModuleLocals
+                               << unitLowering.isDeviceLibrary << ' ' << source_.isKernel
+                               << takesParameterAddress << takesArgumentAddress;
+  return &unitLowering.experience->in(context);
+}
+
+void FunctionLowering::judgeInstruction(const ptx::Instruction &inst,
+                                        AcceptedInstructions &accepted) {
+  const std::optional<InstructionKey> key = keyOf(inst, source_);
+  if (!key)
+    return lowerInstruction(inst);
+  if (const AcceptedInstructions::Routes *routes = accepted.find(*key)) {
+    unitLowering.matrixRoutes.insert(routes->begin(), routes->end());
+    return;
+  }
+  std::set<std::string> earlier;
+  earlier.swap(unitLowering.matrixRoutes);
+  lowerInstruction(inst);
+  // Some problems are reported at the first of several instructions only.
+  if (diagnostics.empty())
+    accepted.add(*key, unitLowering.matrixRoutes);
+  unitLowering.matrixRoutes.merge(earlier);
 }
 
 // ---------- Dispatch

@@ -25,6 +25,7 @@
 
 namespace rubia::lowering {
 
+class AcceptedInstructions;
 class UnitLowering;
 
 class FunctionLowering {
@@ -188,6 +189,9 @@ public:
 
 private:
   void lowerInstruction(const ptx::Instruction &inst);
+  /// The same, but that one is passed over which was accepted before.
+  void judgeInstruction(const ptx::Instruction &inst, AcceptedInstructions &accepted);
+  AcceptedInstructions *acceptedInstructions() const; // null: nothing is judged
   void lowerOperation(const ptx::Instruction &inst, llvm::Value *selectIf);
   void collect(llvm::Error error);
   /// Ends the kernel with TrapReason::Unsupported if it comes here.

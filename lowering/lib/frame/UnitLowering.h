@@ -19,6 +19,8 @@
 
 namespace rubia::lowering {
 
+class Experience;
+
 /// Address spaces of LLVM's AMDGPU back end. AMDGPUUsage "Address Spaces".
 enum AddressSpace : unsigned {
   kFlatSpace = 0,
@@ -46,6 +48,8 @@ public:
   const WarpFormDecision warpForm;
   llvm::Module &module;
   std::vector<ptx::Diagnostic> diagnostics;
+  /// Not null: only what is reported is asked for (lowering/Judgement.h). The code is not complete.
+  Experience *experience = nullptr;
 
   // ---------- Functions
 
