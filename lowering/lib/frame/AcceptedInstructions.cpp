@@ -12,30 +12,27 @@ namespace rubia::lowering {
 
 namespace {
 // Beside those that only compute.
+constexpr ptx::Op kIndependent[] = {ptx::Op::Ld,
+                                    ptx::Op::Ldu,
+                                    ptx::Op::St,
+                                    ptx::Op::Atom,
+                                    ptx::Op::Red,
+                                    ptx::Op::Shfl,
+                                    ptx::Op::Vote,
+                                    ptx::Op::Redux,
+                                    ptx::Op::WmmaLoad,
+                                    ptx::Op::WmmaMma,
+                                    ptx::Op::WmmaStore,
+                                    ptx::Op::Mma,
+                                    ptx::Op::MmaSp,
+                                    ptx::Op::MmaSpBlockScale,
+                                    ptx::Op::MmaBlockScale,
+                                    ptx::Op::Ldmatrix,
+                                    ptx::Op::Stmatrix,
+                                    ptx::Op::Movmatrix};
+
 bool dependsOnItselfAlone(ptx::Op op) {
-  switch (op) {
-  case ptx::Op::Ld:
-  case ptx::Op::Ldu:
-  case ptx::Op::St:
-  case ptx::Op::Atom:
-  case ptx::Op::Red:
-  case ptx::Op::Shfl:
-  case ptx::Op::Vote:
-  case ptx::Op::Redux:
-  case ptx::Op::WmmaLoad:
-  case ptx::Op::WmmaStore:
-  case ptx::Op::WmmaMma:
-  case ptx::Op::Mma:
-  case ptx::Op::MmaBlockScale:
-  case ptx::Op::MmaSp:
-  case ptx::Op::MmaSpBlockScale:
-  case ptx::Op::Ldmatrix:
-  case ptx::Op::Stmatrix:
-  case ptx::Op::Movmatrix:
-    return true;
-  default:
-    return ptx::effectsOf(op).hasAny(effects::Pure);
-  }
+  return ptx::effectsOf(op).hasAny(effects::Pure) || is_contained(kIndependent, op);
 }
 
 class KeyWriter {
