@@ -8,6 +8,7 @@
 #include "emulator/hip/ProcessSharing.h"
 #include "settings/Settings.h"
 #include "llvm/Support/raw_ostream.h"
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -188,6 +189,15 @@ hipError_t check(const FillOperation &fill) {
   return hipSuccess;
 }
 
+// What an operation writes and reads of other processes.
+static std::array<std::shared_ptr<const void>, 2> pagesOf(const Operation &operation) {
+  if (const auto *copy = std::get_if<CopyOperation>(&operation))
+    return {pagesOf(copy->to), pagesOf(copy->from)};
+  if (const auto *fill = std::get_if<FillOperation>(&operation))
+    return {pagesOf(fill->to)};
+  return {};
+}
+
 hipError_t submit(Stream &stream, Operation operation, bool wait) {
   if (hipError_t error = captureConflict(stream, wait))
     return error;
@@ -195,8 +205,8 @@ hipError_t submit(Stream &stream, Operation operation, bool wait) {
     return capture(stream, std::move(operation));
   Device *device = &stream.device;
   auto shared = std::make_shared<Operation>(std::move(operation));
-  CompletionRef done =
-      device->streams.enqueue(stream, [device, shared] { execute(*device, *shared); });
+  CompletionRef done = device->streams.enqueue(
+      stream, [device, shared, pages = pagesOf(*shared)] { execute(*device, *shared); });
   if (!wait)
     return hipSuccess;
   done->wait();

@@ -24,12 +24,21 @@ struct Pages {
   uint64_t first, bytes;
 };
 
+// Pages of another process's memory, with one before and one behind that nothing may access.
+struct Mapping {
+  Mapping(void *reserved, uint64_t bytes) : reserved(reserved), bytes(bytes) {}
+  Mapping(const Mapping &) = delete;
+  ~Mapping() { munmap(reserved, bytes); }
+  bool contains(uint64_t address) const { return address - numberOf(reserved) < bytes; }
+  void *reserved;
+  uint64_t bytes;
+};
+
 struct Opened {
   std::shared_ptr<SharedFile> file;
   SharedName name;
   unsigned device; // that it was opened on
-  void *reserved;  // with a page before and one behind that nothing may access
-  uint64_t reservedBytes;
+  std::shared_ptr<const Mapping> mapping;
   unsigned users = 1;
 };
 
@@ -134,16 +143,16 @@ hipError_t openAllocation(const AllocationName &name, uint64_t pool, unsigned de
   if (reserved == MAP_FAILED)
     return hipErrorOutOfMemory;
   const uint64_t first = numberOf(reserved) + kPage, start = first + name.offset;
+  auto mapping = std::make_shared<const Mapping>(reserved, bytes);
   llvm::Error error = file->mapAt(pointerTo(first), file->bytes(), 0)
                           ? memory().registerHost(pointerTo(start), name.bytes, MemoryKind::Device)
                           : llvm::createStringError("no pages");
   if (error) {
     llvm::consumeError(std::move(error));
-    munmap(reserved, bytes);
     return hipErrorOutOfMemory;
   }
   remember(pointerTo(start), {.device = device, .isMapped = true});
-  sharing().opened[start] = {std::move(file), name.file, device, reserved, bytes};
+  sharing().opened[start] = {std::move(file), name.file, device, std::move(mapping)};
   *pointer = pointerTo(start);
   return hipSuccess;
 }
@@ -167,9 +176,17 @@ hipError_t closeAllocation(void *pointer) {
     return hipErrorInvalidValue;
   }
   forget(pointer);
-  munmap(found->second.reserved, found->second.reservedBytes);
   sharing().opened.erase(found);
   return hipSuccess;
+}
+
+std::shared_ptr<const void> pagesOf(const void *pointer) {
+  std::lock_guard<std::mutex> lock(sharing().mutex);
+  auto next = sharing().opened.upper_bound(numberOf(pointer));
+  if (next == sharing().opened.begin())
+    return nullptr;
+  const std::shared_ptr<const Mapping> &mapping = std::prev(next)->second.mapping;
+  return mapping->contains(numberOf(pointer)) ? mapping : nullptr;
 }
 
 // ---------- Events

@@ -30,6 +30,9 @@ hipError_t openAllocation(const AllocationName &name, uint64_t pool, unsigned de
 /// After all work. Memory that several have opened goes with the last.
 hipError_t closeAllocation(void *pointer);
 bool isOpened(const void *pointer);
+/// Keeps the pages of another process's memory mapped, whoever closes it: a copy may still be on
+/// its way in one stream when another stream frees the memory. Null: it is none.
+std::shared_ptr<const void> pagesOf(const void *pointer);
 /// To be called before the allocation that starts there is freed: its pages are the process's
 /// again. False: the system has no pages, and the allocation is still shared.
 bool unshare(void *pointer);

@@ -320,6 +320,53 @@ TEST(Ipc, PoolsAreOpenedBeforeThereIsAContext) {
   EXPECT_EQ(wordAt(memory), 6u);
 }
 
+// The memory stays mapped until what was begun on it is done: NVIDIA's pools give nothing back
+// before.
+TEST(Ipc, MemoryThatAnotherStreamStillFillsIsFreed) {
+  Peer peer([](Channel parent) {
+    makeContext();
+    const int descriptor = parent.receiveDescriptor();
+    auto data = parent.receive<HipIpcHandle>();
+    MemoryPool *pool = nullptr;
+    void *memory = nullptr;
+    Stream *fills = nullptr, *frees = nullptr;
+    DONE(cu("cuMemPoolImportFromShareableHandle", &pool,
+            reinterpret_cast<void *>(uintptr_t(descriptor)), kDescriptor, kNoFlags));
+    DONE(cu("cuMemPoolImportPointer", &memory, pool, &data));
+    DONE(cu("cuStreamCreate", &fills, 1u));
+    DONE(cu("cuStreamCreate", &frees, 1u));
+    gate = false;
+    void (*wait)(void *) = waitAtGate;
+    DONE(cu("cuLaunchHostFunc", fills, wait, static_cast<void *>(nullptr)));
+    DONE(cu("cuMemsetD32Async", memory, 6u, size_t(250), fills));
+    DONE(cu("cuMemFreeAsync", memory, frees));
+    DONE(cu("cuStreamSynchronize", frees));
+    gate = true;
+    DONE(cu("cuStreamSynchronize", fills));
+    parent.meet();
+  });
+  makeContext();
+  MemoryPoolProperties properties = {};
+  properties.allocationType = 1;
+  properties.handleTypes = kDescriptor;
+  properties.location = {1, 0};
+  MemoryPool *pool = nullptr;
+  void *memory = nullptr;
+  int descriptor = -1;
+  HipIpcHandle data = {};
+  DONE(cu("cuMemPoolCreate", &pool, &properties));
+  DONE(cu("cuMemAllocFromPoolAsync", &memory, size_t(1000), pool, kNone));
+  DONE(fill(memory, 5, 250));
+  DONE(cu("cuMemPoolExportToShareableHandle", static_cast<void *>(&descriptor), pool, kDescriptor,
+          kNoFlags));
+  DONE(cu("cuMemPoolExportPointer", &data, memory));
+  peer.channel().sendDescriptor(descriptor);
+  peer.channel().send(data);
+  peer.channel().meet();
+  EXPECT_EQ(wordAt(memory), 6u);
+  EXPECT_EQ(peer.end(), 0);
+}
+
 TEST(Ipc, PoolsAreOpenedByDescriptorAndPointer) {
   Peer peer([](Channel parent) {
     makeContext();
