@@ -253,8 +253,6 @@ void UnitLowering::setCommonAttributes(Function &llvmFunction) const {
   if (target.row->hasDx10ClampAndIeee)
     llvmFunction.addFnAttr("amdgpu-ieee", "false");
   llvmFunction.addFnAttr("uniform-work-group-size", "true");
-  // Of loops that are unrolled whole, 300 by default. AMDGPU counts a fused multiply-add twice.
-  llvmFunction.addFnAttr("amdgpu-unroll-threshold", "400");
 }
 
 Function *UnitLowering::ownFunction(StringRef name, FunctionType *type) {
