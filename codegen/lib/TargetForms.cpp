@@ -63,6 +63,7 @@ bool compareInvariant(ICmpInst &comparison, const LoopInfo &loops) {
     std::swap(first, second);
   IRBuilder<> inside(&comparison), outside(before->getTerminator());
   Constant *kept = ConstantInt::get(first->getType(), *mask);
+  comparison.setSameSign(false); // what was known of the operands is not of the new ones
   comparison.setOperand(0, inside.CreateAnd(first, kept));
   comparison.setOperand(1, outside.CreateAnd(second, kept));
   return true;
