@@ -10,6 +10,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <map>
 
 using namespace llvm;
@@ -564,6 +565,10 @@ private:
   // What attention does to its sums between products: each is scaled. The other operand is moved in
   // the place of the sums, there and back; it is one or two registers for all tiles of a row.
   std::optional<Native> computedOf(const Registers &registers) {
+    // A loop's phi may ask for the same operations again: they are then moved at its end.
+    if (isComputing)
+      return std::nullopt;
+    SaveAndRestore once(isComputing, true);
     SmallVector<BinaryOperator *, 8> operations = operationsOf(registers);
     auto found = find_if(operations, [](BinaryOperator *operation) { return operation; });
     if (found == operations.end() || divided.contains((*found)->getParent()))
@@ -604,6 +609,8 @@ private:
     }
     return std::nullopt;
   }
+
+  bool isComputing = false;
 
   // f32 operands in the unit's layout before an instruction, moved once for all that have them.
   Native operandsAt(const Registers &values, Instruction *place) {
