@@ -53,8 +53,10 @@ Value *Divisions::reciprocalOf(Value *divisor, Instruction &use) {
   IRBuilder<> b(place);
   Type *f32 = b.getFloatTy();
   Value *inverse = b.CreateIntrinsic(Intrinsic::amdgcn_rcp, {f32}, {b.CreateUIToFP(divisor, f32)});
+  // LLVM's factor is 0x1.fffffcp31. With it 289 divisors get too large a reciprocal where v_rcp_f32
+  // is one unit off, which it may be; with this one none does, and the quotient is at most 2 low.
   Value *z =
-      b.CreateFPToUI(b.CreateFMul(inverse, ConstantFP::get(f32, 0x1.fffffcp31)), b.getInt32Ty());
+      b.CreateFPToUI(b.CreateFMul(inverse, ConstantFP::get(f32, 0x1.fffffap31)), b.getInt32Ty());
   known = b.Insert(
       BinaryOperator::CreateAdd(z, highProduct(b, z, b.CreateMul(b.CreateNeg(divisor), z))));
   return known;

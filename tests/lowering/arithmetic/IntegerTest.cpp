@@ -178,7 +178,8 @@ TEST(IntegerArithmetic, DivisionIsDefinedEverywhere) {
 
 // Multiples of many divisors, and the numbers next to them.
 static std::vector<Operands> multiplesAndNeighbours() {
-  std::vector<Operands> tuples;
+  // Too large a reciprocal if v_rcp_f32 is one unit off.
+  std::vector<Operands> tuples = {{{4270283733, 24683721}}, {{24683720, 24683721}}};
   uint32_t state = 1;
   for (unsigned i = 0; i < 2000; ++i) {
     auto next = [&] { return state = state * 1664525 + 1013904223; };
@@ -189,7 +190,8 @@ static std::vector<Operands> multiplesAndNeighbours() {
   return tuples;
 }
 
-// Quotients of 32 bits are estimated and corrected.
+// Quotients of 32 bits are estimated and corrected. Another entry of ctest has v_rcp_f32 at its
+// worst.
 TEST(IntegerArithmetic, DivisionNextToMultiples) {
   for (const char *type : {"u32", "s32"})
     for (const char *operation : {"div", "rem"}) {
