@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/Divisions.h"
+#include "llvm/Analysis/DomTreeUpdater.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 using namespace llvm;
 using namespace llvm::PatternMatch;
@@ -14,29 +17,51 @@ namespace rubia::codegen {
 
 namespace {
 
+/// LLVM's own way for numbers of up to 24 bits multiplies by v_rcp_f32 and corrects a quotient that
+/// is too low. It is too high for 16777214 / 3, and from 23 bits on where v_rcp_f32 is a unit high.
+constexpr unsigned kBitsOfShortForm = 22;
+
 class Divisions {
 public:
-  Divisions(const DataLayout &layout, const LoopInfo &loops) : layout(layout), loops(loops) {}
-  void expand(BinaryOperator &division);
-  bool hasShortForm(const BinaryOperator &division) const {
-    return all_of(division.operands(), [&](const Use &operand) {
-      return computeKnownBits(operand, layout).countMinLeadingZeros() >= 8;
-    });
+  Divisions(const DataLayout &layout, DominatorTree &dominators, LoopInfo &loops)
+      : layout(layout), updater(dominators, DomTreeUpdater::UpdateStrategy::Eager), loops(loops) {}
+  ~Divisions() {
+    for (Instruction *instruction : dead)
+      instruction->eraseFromParent();
   }
+  bool expand(BinaryOperator &division);
 
 private:
   const DataLayout &layout;
-  const LoopInfo &loops;
+  DomTreeUpdater updater;
+  LoopInfo &loops;
+  /// Erased at the end: `reciprocals` has values by their addresses.
+  SmallVector<Instruction *> dead;
   /// z by divisor and the block that it is computed in.
   DenseMap<std::pair<Value *, BasicBlock *>, Instruction *> reciprocals;
 
+  unsigned activeBits(const BinaryOperator &division) const {
+    unsigned bits = 0;
+    for (const Use &operand : division.operands())
+      bits = std::max(bits, computeKnownBits(operand, layout).countMaxActiveBits());
+    return bits;
+  }
   Value *reciprocalOf(Value *divisor, Instruction &use);
+  Value *narrow(BinaryOperator &division, Instruction &place);
+  static Value *wide(BinaryOperator &division, Instruction &place);
+  Value *ofEitherWidth(BinaryOperator &division);
 };
 
+/// The upper half of a product.
 Value *highProduct(IRBuilder<> &b, Value *x, Value *y) {
-  Type *wide = b.getInt64Ty();
-  Value *product = b.CreateMul(b.CreateZExt(x, wide), b.CreateZExt(y, wide));
-  return b.CreateTrunc(b.CreateLShr(product, 32), b.getInt32Ty());
+  Type *type = x->getType(), *twice = type->getExtendedType();
+  Value *product = b.CreateMul(b.CreateZExt(x, twice), b.CreateZExt(y, twice));
+  return b.CreateTrunc(b.CreateLShr(product, type->getIntegerBitWidth()), type);
+}
+
+/// z + z (2^n - d z) / 2^n for a z of at most 2^n / d, which it does not exceed either.
+Value *newtonStep(IRBuilder<> &b, Value *z, Value *divisor) {
+  return b.CreateAdd(z, highProduct(b, z, b.CreateMul(b.CreateNeg(divisor), z)));
 }
 
 Value *Divisions::reciprocalOf(Value *divisor, Instruction &use) {
@@ -48,17 +73,17 @@ Value *Divisions::reciprocalOf(Value *divisor, Instruction &use) {
     place = before->getTerminator();
   }
   Instruction *&known = reciprocals[{divisor, place->getParent()}];
-  if (known && known->comesBefore(place))
+  if (known && known->getParent() == place->getParent() && known->comesBefore(place))
     return known;
   IRBuilder<> b(place);
   Type *f32 = b.getFloatTy();
-  Value *inverse = b.CreateIntrinsic(Intrinsic::amdgcn_rcp, {f32}, {b.CreateUIToFP(divisor, f32)});
+  Value *narrow = b.CreateZExtOrTrunc(divisor, b.getInt32Ty());
+  Value *inverse = b.CreateIntrinsic(Intrinsic::amdgcn_rcp, {f32}, {b.CreateUIToFP(narrow, f32)});
   // LLVM's factor is 0x1.fffffcp31. With it 289 divisors get too large a reciprocal where v_rcp_f32
   // is one unit off, which it may be; with this one none does, and the quotient is at most 2 low.
   Value *z =
       b.CreateFPToUI(b.CreateFMul(inverse, ConstantFP::get(f32, 0x1.fffffap31)), b.getInt32Ty());
-  known = b.Insert(
-      BinaryOperator::CreateAdd(z, highProduct(b, z, b.CreateMul(b.CreateNeg(divisor), z))));
+  known = cast<Instruction>(newtonStep(b, z, narrow));
   return known;
 }
 
@@ -75,56 +100,128 @@ SelectInst *guardOf(BinaryOperator &remainder) {
   return guard;
 }
 
-void Divisions::expand(BinaryOperator &division) {
-  IRBuilder<> b(&division);
-  Value *dividend = division.getOperand(0), *divisor = division.getOperand(1);
-  Value *quotient = highProduct(b, dividend, reciprocalOf(divisor, division));
-  Value *rest = b.CreateSub(dividend, b.CreateMul(quotient, divisor));
+/// Of operands that fit 32 bits.
+Value *Divisions::narrow(BinaryOperator &division, Instruction &place) {
+  Value *reciprocal = reciprocalOf(division.getOperand(1), place);
+  IRBuilder<> b(&place);
+  Value *dividend = b.CreateZExtOrTrunc(division.getOperand(0), b.getInt32Ty());
+  Value *divisor = b.CreateZExtOrTrunc(division.getOperand(1), b.getInt32Ty());
+  Value *quotient = highProduct(b, dividend, reciprocal);
+  Value *rest = b.CreateSub(dividend, b.CreateMul(quotient, divisor)), *result;
   auto least = [&](Value *x, Value *y) { return b.CreateBinaryIntrinsic(Intrinsic::umin, x, y); };
   auto most = [&](Value *x, Value *y) { return b.CreateBinaryIntrinsic(Intrinsic::umax, x, y); };
   if (division.getOpcode() == Instruction::UDiv) {
     auto carry = [&] { return b.CreateZExt(b.CreateICmpUGE(rest, divisor), b.getInt32Ty()); };
     quotient = b.CreateAdd(quotient, carry());
     rest = least(rest, b.CreateSub(rest, divisor));
-    division.replaceAllUsesWith(b.CreateAdd(quotient, carry()));
+    result = b.CreateAdd(quotient, carry());
   } else {
     rest = least(rest, b.CreateSub(rest, divisor));
     Value *less = b.CreateSub(rest, divisor);
-    SelectInst *guard = guardOf(division);
+    SelectInst *guard = division.getType()->isIntegerTy(32) ? guardOf(division) : nullptr;
     if (guard) {
       // The median with 0 is the minimum. With a divisor of 1 the rest is 0 by now and `less` all
       // ones, which is then the median with all ones.
       b.SetInsertPoint(guard);
       Value *mask = b.CreateSExt(guard->getCondition(), b.getInt32Ty());
       guard->replaceAllUsesWith(most(least(rest, less), least(most(rest, less), mask)));
-      guard->eraseFromParent();
-    } else {
-      division.replaceAllUsesWith(least(rest, less));
+      dead.push_back(guard);
+      return nullptr;
     }
+    result = least(rest, less);
   }
-  division.eraseFromParent();
+  return b.CreateZExtOrTrunc(result, division.getType());
+}
+
+/// Of operands of up to 64 bits. The estimate of 2^64 / d is from 6 to 11 units of 2^-24 low: two
+/// of the divisor's conversion, two of v_rcp_f32 and one of the product may go either way. Two
+/// steps leave less than 1.001 of error if the quotient 2^64 / d is 2^20 or more. Otherwise the
+/// estimate itself is less than 2 low. Either way a quotient is at most 2 low.
+Value *Divisions::wide(BinaryOperator &division, Instruction &place) {
+  IRBuilder<> b(&place);
+  Type *f32 = b.getFloatTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
+  auto f = [&](double value) { return ConstantFP::get(f32, value); };
+  auto fused = [&](Value *x, Value *y, Value *z) {
+    return b.CreateIntrinsic(Intrinsic::fma, {f32}, {x, y, z});
+  };
+  Value *dividend = b.CreateZExt(division.getOperand(0), i64);
+  Value *divisor = b.CreateZExt(division.getOperand(1), i64);
+  Value *upper = b.CreateUIToFP(b.CreateTrunc(b.CreateLShr(divisor, 32), i32), f32);
+  Value *lower = b.CreateUIToFP(b.CreateTrunc(divisor, i32), f32);
+  Value *inverse =
+      b.CreateIntrinsic(Intrinsic::amdgcn_rcp, {f32}, {fused(upper, f(0x1p32), lower)});
+  Value *estimate = b.CreateFMul(inverse, f(0x1.fffff4p63));
+  upper = b.CreateUnaryIntrinsic(Intrinsic::trunc, b.CreateFMul(estimate, f(0x1p-32)));
+  lower = fused(upper, f(-0x1p32), estimate);
+  auto integer = [&](Value *value) { return b.CreateZExt(b.CreateFPToUI(value, i32), i64); };
+  Value *z = b.CreateOr(b.CreateShl(integer(upper), 32), integer(lower));
+  z = newtonStep(b, newtonStep(b, z, divisor), divisor);
+  Value *quotient = highProduct(b, dividend, z);
+  Value *rest = b.CreateSub(dividend, b.CreateMul(quotient, divisor));
+  for (unsigned step = 0; step < 2; ++step) {
+    Value *difference = b.CreateBinaryIntrinsic(Intrinsic::usub_with_overflow, rest, divisor);
+    Value *isLess = b.CreateExtractValue(difference, 1);
+    quotient = b.CreateAdd(quotient, b.CreateZExt(b.CreateNot(isLess), i64));
+    rest = b.CreateSelect(isLess, rest, b.CreateExtractValue(difference, 0));
+  }
+  return b.CreateTrunc(division.getOpcode() == Instruction::UDiv ? quotient : rest,
+                       division.getType());
+}
+
+/// Most numbers of 64 bits would fit 32: the kernel looks.
+Value *Divisions::ofEitherWidth(BinaryOperator &division) {
+  IRBuilder<> b(&division);
+  Value *both = b.CreateOr(division.getOperand(0), division.getOperand(1));
+  Value *fits =
+      b.CreateICmpEQ(b.CreateTrunc(b.CreateLShr(both, 32), b.getInt32Ty()), b.getInt32(0));
+  Instruction *ifNarrow, *ifWide;
+  SplitBlockAndInsertIfThenElse(fits, division.getIterator(), &ifNarrow, &ifWide, nullptr, &updater,
+                                &loops);
+  Value *narrowResult = narrow(division, *ifNarrow), *wideResult = wide(division, *ifWide);
+  b.SetInsertPoint(division.getParent(), division.getParent()->begin());
+  PHINode *result = b.CreatePHI(division.getType(), 2);
+  result->addIncoming(narrowResult, ifNarrow->getParent());
+  result->addIncoming(wideResult, ifWide->getParent());
+  return result;
+}
+
+/// Whether there was something to do.
+bool Divisions::expand(BinaryOperator &division) {
+  const unsigned bits = activeBits(division);
+  if (bits <= kBitsOfShortForm)
+    return false;
+  Value *result = bits <= 32 ? narrow(division, division) : ofEitherWidth(division);
+  if (result)
+    division.replaceAllUsesWith(result);
+  dead.push_back(&division);
+  return true;
 }
 
 } // namespace
 
 PreservedAnalyses DivisionsPass::run(Function &function, FunctionAnalysisManager &analyses) {
-  Divisions divisions(function.getDataLayout(), analyses.getResult<LoopAnalysis>(function));
   SmallVector<BinaryOperator *> found;
   for (Instruction &instruction : instructions(function)) {
     auto *division = dyn_cast<BinaryOperator>(&instruction);
     if (division &&
         (division->getOpcode() == Instruction::UDiv ||
          division->getOpcode() == Instruction::URem) &&
-        division->getType()->isIntegerTy(32) && !isa<Constant>(division->getOperand(1)) &&
-        !divisions.hasShortForm(*division))
+        division->getType()->isIntegerTy() && division->getType()->getIntegerBitWidth() <= 64 &&
+        !isa<Constant>(division->getOperand(1)))
       found.push_back(division);
   }
   if (found.empty())
     return PreservedAnalyses::all();
+  Divisions divisions(function.getDataLayout(), analyses.getResult<DominatorTreeAnalysis>(function),
+                      analyses.getResult<LoopAnalysis>(function));
+  bool changed = false;
   for (BinaryOperator *division : found)
-    divisions.expand(*division);
+    changed |= divisions.expand(*division);
+  if (!changed)
+    return PreservedAnalyses::all();
   PreservedAnalyses preserved;
-  preserved.preserveSet<CFGAnalyses>();
+  preserved.preserve<DominatorTreeAnalysis>();
+  preserved.preserve<LoopAnalysis>();
   return preserved;
 }
 

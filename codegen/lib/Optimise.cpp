@@ -75,7 +75,7 @@ constexpr Step kFunctionSteps[] = {
     {1, "adce"},
     {1, "simplifycfg<bonus-inst-threshold=1;switch-to-arithmetic;switch-to-lookup;no-keep-loops;"
         "hoist-common-insts;sink-common-insts;speculate-blocks;simplify-cond-branch>"},
-    {2, "divisions"},
+    {1, "divisions"},
     {2, "target-forms"},
     {2, "infer-alignment"}, // of LDS: wide loads; 1.47 LDS cycles without in a product of matrices
 };
@@ -154,9 +154,10 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   if (optLevel > 0 && hasNativeFragments(module))
     createModuleToFunctionPassAdaptor(fragmentPasses()).run(module, modules);
   ModulePassManager pipeline;
-  if (optLevel == 0)
+  if (optLevel == 0) {
     pipeline = builder.buildO0DefaultPipeline(OptimizationLevel::O0);
-  else if (Error error = builder.parsePassPipeline(pipeline, pipelineOf(module, optLevel)))
+    pipeline.addPass(createModuleToFunctionPassAdaptor(DivisionsPass()));
+  } else if (Error error = builder.parsePassPipeline(pipeline, pipelineOf(module, optLevel)))
     return make_error<CodegenError>(Fault::System, toString(std::move(error)));
   pipeline.run(module, modules);
   if (Error error = diagnostics.take())

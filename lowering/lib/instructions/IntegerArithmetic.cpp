@@ -156,22 +156,25 @@ static Value *guardedDivision(FunctionLowering &fn, const ptx::Instruction &inst
   return b.CreateSelect(isZero, allOnes, result);
 }
 
-// Signed 32-bit numbers are divided by their magnitudes, which needs no test for -1:
-// INT_MIN / -1 is 2^31, which is INT_MIN. codegen/lib/Divisions.h is quick with unsigned ones.
+// Signed numbers are divided by their magnitudes, which needs no test for -1: INT_MIN / -1 is 2^31,
+// which is INT_MIN. codegen/lib/Divisions.h divides unsigned ones. Those of 16 bits LLVM divides.
 static Value *divide(FunctionLowering &fn, const ptx::Instruction &inst, bool remainder) {
   IRBuilder<> &b = fn.builder();
-  if (!isSigned(inst) || ptx::sizeInBits(inst.spelling->type()) != 32 || fn.knownConstant(1))
+  if (!isSigned(inst) || ptx::sizeInBits(inst.spelling->type()) < 32 || fn.knownConstant(1))
     return guardedDivision(fn, inst, remainder);
   Value *dividend = b.CreateFreeze(fn.source(0)), *divisor = b.CreateFreeze(fn.source(1));
+  Type *type = dividend->getType();
   auto magnitude = [&](Value *value) {
     return b.CreateBinaryIntrinsic(Intrinsic::abs, value, /*poison on INT_MIN=*/b.getFalse());
   };
-  Value *safe = b.CreateBinaryIntrinsic(Intrinsic::umax, magnitude(divisor), b.getInt32(1));
+  Value *safe =
+      b.CreateBinaryIntrinsic(Intrinsic::umax, magnitude(divisor), ConstantInt::get(type, 1));
   Value *result =
       remainder ? b.CreateURem(magnitude(dividend), safe) : b.CreateUDiv(magnitude(dividend), safe);
-  Value *sign = b.CreateAShr(remainder ? dividend : b.CreateXor(dividend, divisor), 31);
+  Value *sign = b.CreateAShr(remainder ? dividend : b.CreateXor(dividend, divisor),
+                             type->getIntegerBitWidth() - 1);
   result = b.CreateSub(b.CreateXor(result, sign), sign);
-  return b.CreateSelect(b.CreateICmpEQ(divisor, b.getInt32(0)), b.getInt32(~0u), result);
+  return b.CreateSelect(b.CreateIsNull(divisor), Constant::getAllOnesValue(type), result);
 }
 
 // div.type d, a, b   PTX ISA: integer-arithmetic-instructions-div

@@ -3,6 +3,7 @@
 // on edge values and compared with references written from the manual's pseudocode.
 #include "tests/Targets.h"
 #include "tests/lowering/arithmetic/Harness.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace rubia::lowering::test;
 using I = __int128;
@@ -176,40 +177,58 @@ TEST(IntegerArithmetic, DivisionIsDefinedEverywhere) {
   checkBinary("rem", [](const IntegerType &, I a, I b) { return b ? a % b : I(-1); });
 }
 
-// Multiples of many divisors, and the numbers next to them.
-static std::vector<Operands> multiplesAndNeighbours() {
-  // Too large a reciprocal if v_rcp_f32 is one unit off.
-  std::vector<Operands> tuples = {{{4270283733, 24683721}}, {{24683720, 24683721}}};
-  uint32_t state = 1;
+// Multiples of many divisors below 2^bits, and the numbers next to them.
+static std::vector<Operands> multiplesAndNeighbours(unsigned bits) {
+  // The first two get too large a reciprocal if v_rcp_f32 is one unit off. The third is a product
+  // of single precision that is rounded up to the next integer.
+  std::vector<Operands> tuples = {
+      {{4270283733, 24683721}}, {{24683720, 24683721}}, {{16777214, 3}}, {{8388608, 29}}};
+  uint64_t state = 1;
   for (unsigned i = 0; i < 2000; ++i) {
-    auto next = [&] { return state = state * 1664525 + 1013904223; };
-    const uint32_t divisor = next() >> i % 32, quotient = next() >> (31 - i % 32);
-    for (uint32_t offset : {-1, 0, 1})
+    auto next = [&] {
+      state = state * 6364136223846793005 + 1442695040888963407;
+      return (state ^ state >> 32) & (~uint64_t(0) >> (64 - bits));
+    };
+    const uint64_t divisor = next() >> i % bits, quotient = next() >> (bits - 1 - i % bits);
+    for (uint64_t offset : {-1, 0, 1})
       tuples.push_back({{divisor * quotient + offset, i % 5 ? divisor : 0 - divisor}});
   }
   return tuples;
 }
 
-// Quotients of 32 bits are estimated and corrected. Another entry of ctest has v_rcp_f32 at its
-// worst.
+static void checkDivisions(const IntegerType &type, unsigned bits, unsigned optLevel) {
+  const uint64_t mask = ~uint64_t(0) >> (64 - bits);
+  std::string limited;
+  if (bits < type.bits)
+    for (const char *name : {"a", "b"})
+      limited += llvm::formatv("and.b{0} {1}, {1}, {2}; ", type.bits, name, mask);
+  for (const char *operation : {"div", "rem"}) {
+    auto reference = [=](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+      const I x = type.value(bits < type.bits ? a & mask : a);
+      const I y = type.value(bits < type.bits ? b & mask : b);
+      return type.pattern(y ? operation[0] == 'd' ? x / y : x % y : I(-1));
+    };
+    check({limited + operation + "." + type.name + " d, a, b",
+           type.kind(),
+           {type.kind(), type.kind()},
+           reference},
+          multiplesAndNeighbours(bits), {.optLevel = optLevel});
+  }
+}
+
+// Quotients are estimated and corrected. Another entry of ctest has v_rcp_f32 at its worst.
 TEST(IntegerArithmetic, DivisionNextToMultiples) {
-  for (const char *type : {"u32", "s32"})
-    for (const char *operation : {"div", "rem"}) {
-      const bool isSigned = type[0] == 's', isRemainder = operation[0] == 'r';
-      auto reference = [=](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
-        if (uint32_t(b) == 0)
-          return 0xffffffff;
-        if (!isSigned)
-          return isRemainder ? uint32_t(a) % uint32_t(b) : uint32_t(a) / uint32_t(b);
-        const int64_t x = int32_t(a), y = int32_t(b);
-        return uint32_t(isRemainder ? x % y : x / y);
-      };
-      check({std::string(operation) + "." + type + " d, a, b",
-             Kind::I32,
-             {Kind::I32, Kind::I32},
-             reference},
-            multiplesAndNeighbours());
-    }
+  for (const IntegerType &type : kTypes)
+    for (unsigned optLevel : {0, 1, 3})
+      if (type.bits >= 32)
+        checkDivisions(type, type.bits, optLevel);
+}
+
+TEST(IntegerArithmetic, DivisionOfFewBitsNextToMultiples) {
+  for (const IntegerType &type : kTypes)
+    for (unsigned bits : {16, 22, 23, 24, 25, 32, 40})
+      if (bits < type.bits)
+        checkDivisions(type, bits, 3);
 }
 
 TEST(IntegerArithmetic, AbsNegOfTheMostNegative) {
