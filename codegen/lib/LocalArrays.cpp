@@ -197,6 +197,7 @@ void LocalArray::rewrite() {
     root->replaceAllUsesWith(offsetOf(b, *root->getPointerOperand()));
   }
   for (Instruction *number : numbers) {
+    number->dropPoisonGeneratingFlags(); // true of addresses, not of offsets
     Value *simple = nullptr;
     if (auto *wide = dyn_cast<ZExtInst>(number)) // an offset has a sign
       simple = IRBuilder<>(wide).CreateSExt(wide->getOperand(0), wide->getType());

@@ -50,6 +50,13 @@ TEST(LocalArrays, SumsAreReachedFromTheObject) {
   EXPECT_TRUE(StringRef(ir).contains("getelementptr i8, ptr addrspace(5) %a")) << ir;
 }
 
+// The address + n + n does not wrap, but n + n may.
+TEST(LocalArrays, OffsetsMayWrap) {
+  const std::string ir = optimised("%n = trunc i64 %x to i32\n%q = add i32 %low, %n\n"
+                                   "%r = add nuw i32 %q, %n\n%sum = zext i32 %r to i64");
+  EXPECT_FALSE(StringRef(ir).contains("shl nuw")) << ir;
+}
+
 TEST(LocalArrays, WhatIsNotCertainStaysANumber) {
   for (const char *body : {
            "%sum = xor i64 %p, %bytes",
