@@ -33,7 +33,8 @@ Error configure(CheckCommand &options, const std::string &reports) {
   settings.set(Id::device, "emulator")
       .set(Id::emulatorCheck, options.checks + (options.leaks ? ",leaks" : ""))
       .set(Id::emulatorMaxReports, std::to_string(options.maxReports))
-      .set(Id::emulatorReports, reports);
+      .set(Id::emulatorReports, reports)
+      .set(Id::localArrays, "memory");
   if (Error error = settings.check(Id::emulatorCheck))
     return error;
   const auto words = settings.emulatorCheck();
@@ -103,7 +104,7 @@ void addCheck(CLI::App &app, int &status) {
   addSettingOption(*command, options->settings, settings::Id::emulatorSeed, "--seed");
   addSettingOption(*command, options->settings, settings::Id::emulatorTimeout, "--timeout");
   for (const settings::Row &row : settings::rows())
-    if (!row.key.empty() && row.id != settings::Id::masks)
+    if (!row.key.empty() && row.id != settings::Id::masks && row.id != settings::Id::localArrays)
       addSettingOption(*command, options->settings, row.id, "--" + row.key.str());
   command
       ->add_option("--checks", options->checks,

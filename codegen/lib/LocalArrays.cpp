@@ -3,6 +3,7 @@
 #include "codegen/lib/LocalArrays.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/InstructionSimplify.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 
@@ -14,10 +15,16 @@ namespace {
 
 constexpr unsigned kFlat = 0, kPrivate = 5;
 
+/// Larger arrays stay in memory. LLVM chooses an element of up to 16 registers by comparisons; of
+/// more it writes all of them to memory for each access.
+constexpr uint64_t kMostBytes = 16 * 4;
+
 /// An alloca and what is computed of its address.
 class LocalArray {
 public:
-  LocalArray(AllocaInst &array, const DataLayout &layout) : array(array), layout(layout) {}
+  LocalArray(AllocaInst &array, const DataLayout &layout)
+      : array(array), layout(layout),
+        stayInMemory(array.getFunction()->hasFnAttribute("rubia-local-arrays")) {}
 
   /// Whether the address is used as a number at all.
   bool hasAddress() const { return !roots.empty(); }
@@ -28,15 +35,20 @@ public:
 private:
   AllocaInst &array;
   const DataLayout &layout;
+  const bool stayInMemory;
   /// Addresses that pointers are made numbers at, all numbers computed of them, and where they
   /// become pointers again.
   SmallVector<PtrToIntInst *> roots;
   SmallSetVector<Instruction *, 16> numbers;
   SmallSetVector<Instruction *, 16> pointers; // derived ones, without the array itself
   SmallVector<IntToPtrInst *> ends;
+  uint64_t elementBytes = 8; // the least size of an access
 
   bool followPointer(Value &pointer);
   bool followNumber(Instruction &number);
+  void access(Type *type) {
+    elementBytes = std::min<uint64_t>(elementBytes, layout.getTypeStoreSize(type->getScalarType()));
+  }
   bool isConsistent() const;
   Value *offsetOf(IRBuilder<> &b, Value &pointer);
 };
@@ -44,11 +56,12 @@ private:
 bool LocalArray::followPointer(Value &pointer) {
   for (User *user : pointer.users()) {
     auto *instruction = cast<Instruction>(user);
-    if (isa<LoadInst>(instruction))
-      continue;
-    if (auto *store = dyn_cast<StoreInst>(instruction)) {
+    if (auto *load = dyn_cast<LoadInst>(instruction)) {
+      access(load->getType());
+    } else if (auto *store = dyn_cast<StoreInst>(instruction)) {
       if (store->getValueOperand() == &pointer)
         return false;
+      access(store->getValueOperand()->getType());
     } else if (auto *step = dyn_cast<GetElementPtrInst>(instruction)) {
       if (!step->hasAllConstantIndices())
         return false;
@@ -174,6 +187,60 @@ bool LocalArray::follow() {
   return isConsistent();
 }
 
+/// A number that gives `value` when it is multiplied by 2^shift, as far as the low `bits` go, or
+/// null. `behind` is where it is needed.
+Value *divided(IRBuilder<> &b, Value *value, unsigned shift, unsigned bits, unsigned depth = 0) {
+  if (shift == 0)
+    return value;
+  Type *type = value->getType();
+  const unsigned width = type->getIntegerBitWidth();
+  if (auto *constant = dyn_cast<ConstantInt>(value))
+    return constant->getValue().countr_zero() >= shift
+               ? ConstantInt::get(type, constant->getValue().ashr(shift))
+               : nullptr;
+  auto *operation = dyn_cast<Instruction>(value);
+  if (operation && depth < 6) {
+    auto operand = [&](unsigned i) {
+      return divided(b, operation->getOperand(i), shift, bits, depth + 1);
+    };
+    auto *amount =
+        operation->getNumOperands() > 1 ? dyn_cast<ConstantInt>(operation->getOperand(1)) : nullptr;
+    switch (operation->getOpcode()) {
+    case Instruction::Mul:
+      if (amount && amount->getValue().countr_zero() >= shift)
+        return b.CreateMul(operation->getOperand(0),
+                           ConstantInt::get(type, amount->getValue().ashr(shift)));
+      break;
+    case Instruction::Shl:
+      if (amount && amount->getValue().uge(shift))
+        return b.CreateShl(operation->getOperand(0),
+                           ConstantInt::get(type, amount->getValue() - shift));
+      break;
+    case Instruction::Add: {
+      Value *first = operand(0), *second = first ? operand(1) : nullptr;
+      if (second)
+        return b.CreateAdd(first, second);
+      break;
+    }
+    case Instruction::Trunc:
+      if (Value *whole = operand(0))
+        return b.CreateTrunc(whole, type);
+      break;
+    case Instruction::ZExt:
+    case Instruction::SExt:
+      if (operation->getOperand(0)->getType()->getIntegerBitWidth() >= bits)
+        if (Value *part = operand(0))
+          return b.CreateZExt(part, type);
+      break;
+    default:
+      break;
+    }
+  }
+  KnownBits known(width);
+  computeKnownBits(value, known, b.GetInsertBlock()->getDataLayout());
+  return known.countMinTrailingZeros() >= shift ? b.CreateLShr(value, shift) : nullptr;
+}
+
 /// How far behind the array's start a pointer lies, as a number of the pointer's size. Numbers are
 /// offsets by now.
 Value *LocalArray::offsetOf(IRBuilder<> &b, Value &pointer) {
@@ -192,6 +259,7 @@ Value *LocalArray::offsetOf(IRBuilder<> &b, Value &pointer) {
 }
 
 void LocalArray::rewrite() {
+  LLVMContext &context = array.getContext();
   for (PtrToIntInst *root : roots) {
     IRBuilder<> b(root);
     root->replaceAllUsesWith(offsetOf(b, *root->getPointerOperand()));
@@ -206,11 +274,13 @@ void LocalArray::rewrite() {
     if (simple && simple != number)
       number->replaceAllUsesWith(simple);
   }
+  const uint64_t bytes = *array.getAllocationSize(layout);
+  if (bytes % elementBytes || bytes > kMostBytes || stayInMemory)
+    elementBytes = 1;
+  Type *element = Type::getIntNTy(context, unsigned(elementBytes * 8));
   IRBuilder<> entry(&array);
-  // Bytes: of elements as wide as the accesses LLVM would make registers, in which nothing sees an
-  // index beyond the array (docs/emulator-checks.md).
-  AllocaInst *typed = entry.CreateAlloca(
-      ArrayType::get(entry.getInt8Ty(), *array.getAllocationSize(layout)), kPrivate, nullptr);
+  AllocaInst *typed =
+      entry.CreateAlloca(ArrayType::get(element, bytes / elementBytes), kPrivate, nullptr);
   typed->takeName(&array);
   typed->setAlignment(array.getAlign());
   Value *flat = nullptr;
@@ -222,7 +292,9 @@ void LocalArray::rewrite() {
     Value *base = isFlat ? flat : typed;
     Type *offsetType = layout.getIntPtrType(end->getType());
     Value *offset = b.CreateZExtOrTrunc(end->getOperand(0), offsetType);
-    end->replaceAllUsesWith(b.CreateGEP(b.getInt8Ty(), base, offset));
+    Value *index = divided(b, offset, Log2_64(elementBytes), offsetType->getIntegerBitWidth());
+    end->replaceAllUsesWith(index ? b.CreateGEP(element, base, index)
+                                  : b.CreateGEP(b.getInt8Ty(), base, offset));
   }
   array.replaceAllUsesWith(typed);
   for (IntToPtrInst *end : ends)

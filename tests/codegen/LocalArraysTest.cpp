@@ -10,11 +10,12 @@ using namespace rubia::codegen::test;
 namespace {
 
 /// The IR of a kernel that fills the array %a and does something with its address %p.
-std::string optimised(StringRef body) {
+std::string optimised(StringRef body, StringRef attributes = "") {
   std::string text = (R"(
 target triple = "amdgcn-amd-amdhsa"
 declare i32 @llvm.amdgcn.workitem.id.x()
-define amdgpu_kernel void @k(ptr addrspace(1) %out, i64 %x) null_pointer_is_valid {
+define amdgpu_kernel void @k(ptr addrspace(1) %out, i64 %x) null_pointer_is_valid )" +
+                      attributes + R"( {
   %a = alloca [32 x i8], align 16, addrspace(5)
   %b = alloca [32 x i8], align 16, addrspace(5)
   %id = call i32 @llvm.amdgcn.workitem.id.x()
@@ -45,9 +46,22 @@ bool keepsNumbers(StringRef ir) { return ir.contains("inttoptr") && ir.contains(
 TEST(LocalArrays, SumsAreReachedFromTheObject) {
   const std::string ir = optimised("%sum = add i64 %p, %bytes");
   EXPECT_FALSE(keepsNumbers(ir)) << ir;
-  // Of words LLVM would make registers.
-  EXPECT_TRUE(StringRef(ir).contains("alloca [32 x i8]")) << ir;
+  // As LLVM takes an array for a vector.
+  EXPECT_TRUE(StringRef(ir).contains("alloca [8 x i32]")) << ir;
+  EXPECT_TRUE(StringRef(ir).contains("getelementptr i32, ptr addrspace(5) %a")) << ir;
+}
+
+TEST(LocalArrays, OffsetsThatMayBeMisalignedStayBytes) {
+  const std::string ir = optimised("%sum = add i64 %p, %wide");
+  EXPECT_FALSE(keepsNumbers(ir)) << ir;
   EXPECT_TRUE(StringRef(ir).contains("getelementptr i8, ptr addrspace(5) %a")) << ir;
+}
+
+TEST(LocalArrays, StayInMemoryForTheChecks) {
+  const std::string ir =
+      optimised("%sum = add i64 %p, %bytes", "\"rubia-local-arrays\"=\"memory\"");
+  EXPECT_FALSE(keepsNumbers(ir)) << ir;
+  EXPECT_TRUE(StringRef(ir).contains("alloca [32 x i8]")) << ir;
 }
 
 // The address + n + n does not wrap, but n + n may.

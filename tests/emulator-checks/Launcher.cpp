@@ -31,6 +31,7 @@ Expected<Compiled> compile(const ptx::Module &module, const lowering::Unit &unit
   lowering::Options options;
   options.arch = arch;
   options.code.masks = settings::MaskMode::Checked;
+  options.code.localArrays = settings::LocalArrays::Memory;
   LLVMContext context;
   auto lowered = lowering::lower(module, unit, options, context);
   if (!lowered)

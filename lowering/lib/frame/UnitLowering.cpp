@@ -253,6 +253,8 @@ void UnitLowering::setCommonAttributes(Function &llvmFunction) const {
   if (target.row->hasDx10ClampAndIeee)
     llvmFunction.addFnAttr("amdgpu-ieee", "false");
   llvmFunction.addFnAttr("uniform-work-group-size", "true");
+  if (options.code.localArrays == settings::LocalArrays::Memory)
+    llvmFunction.addFnAttr("rubia-local-arrays", "memory");
 }
 
 Function *UnitLowering::ownFunction(StringRef name, FunctionType *type) {
