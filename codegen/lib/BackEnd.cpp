@@ -15,6 +15,7 @@
 #include "codegen/lib/errata/FreeValues.h"
 #include "codegen/lib/errata/HalfResults.h"
 #include "codegen/lib/errata/JoinedMasks.h"
+#include "codegen/lib/errata/NarrowProducts.h"
 #include "codegen/lib/errata/Opaque.h"
 #include "codegen/lib/errata/OwnConstants.h"
 #include "codegen/lib/errata/PackedIntegers.h"
@@ -88,8 +89,10 @@ public:
       pass = makeFreshEachModule(pass);
     if (pass->getPassName() == kStructurizer)
       legacy::PassManager::add(makeFreeValues());
-    if (pass->getPassName() == kSelection)
+    if (pass->getPassName() == kSelection) {
+      legacy::PassManager::add(makeNarrowProducts());
       legacy::PassManager::add(makeCarryChains());
+    }
     if (pass->getPassName() == kFinalizeSelection) {
       legacy::PassManager::add(makeTraps());
       legacy::PassManager::add(makeOpaqueCopies());

@@ -8,6 +8,7 @@
 #include "KnownDifferences.h"
 #include "MatrixCheck.h"
 #include "MatrixKernel.h"
+#include "Narrow.h"
 #include "Recording.h"
 #include "Reducer.h"
 #include "llvm/ADT/StringExtras.h"
@@ -27,8 +28,15 @@ struct Options {
   uint64_t first = 0, count = 0, every = 1;
   std::string family, file, known, error, mistake;
   unsigned offset = 0;
-  bool evaluator = false, interpreter = false, show = false, indirect = false;
+  bool evaluator = false, interpreter = false, show = false, indirect = false, narrow = false;
   // These kernels have a generator of their own, and seeds of their own.
+  Kernel kernel(uint64_t seed) const {
+    Kernel made = generate(seed);
+    made.indirect = indirect;
+    if (narrow)
+      random_kernels::narrow(made);
+    return made;
+  }
   bool isOfMatrices() const { return family == kMatrixFamily; }
   MatrixOptions ofMatrices() const { return {first, count ? count : 100, every, way}; }
   // Whether what runs fuses nothing and gives the bits of NaNs.
@@ -46,8 +54,7 @@ int printText(const Options &options) {
     return printMatrices(options.ofMatrices());
   outs() << kModuleHead;
   for (uint64_t i = 0; i < (options.count ? options.count : 100); i += options.every) {
-    Kernel kernel = generate(options.first + i);
-    kernel.indirect = options.indirect;
+    Kernel kernel = options.kernel(options.first + i);
     if (!options.family.empty() && kernel.family != options.family)
       continue;
     outs() << "// " << kernel.family << ", grid " << kernel.grid << ", block " << kernel.block
@@ -89,8 +96,7 @@ int check(const Options &options) {
   unsigned equal = 0, different = 0, failed = 0, skipped = 0;
   std::map<std::string, unsigned> wrong;
   for (uint64_t i = 0; i < (options.count ? options.count : 100); i += options.every) {
-    Kernel kernel = generate(options.first + i);
-    kernel.indirect = options.indirect;
+    Kernel kernel = options.kernel(options.first + i);
     if ((!options.family.empty() && kernel.family != options.family) ||
         (options.indirect && kernel.functions.empty()))
       continue;
@@ -285,8 +291,7 @@ int reduceKernel(const Options &options) {
     ++attempts;
     return ::differs(kernel, options);
   };
-  Kernel kernel = generate(options.first);
-  kernel.indirect = options.indirect;
+  Kernel kernel = options.kernel(options.first);
   if (!differs(kernel)) {
     outs() << "it does not differ\n";
     return 1;
@@ -352,9 +357,11 @@ int main(int argc, char **argv) {
   reducing->add_option("--error", options.error,
                        "that the kernel does not run, with this text, or \"crashed\"");
   auto *checking = add("check", "compare Rubia with the reference evaluator", check);
-  for (CLI::App *command : {printing, reducing, checking})
+  for (CLI::App *command : {printing, reducing, checking}) {
     command->add_flag("--indirect", options.indirect,
                       "calls are by addresses in memory; check: only kernels with functions");
+    command->add_flag("--narrow", options.narrow, "integers have few bits");
+  }
   auto *comparing = add("compare", "compare a device with a recording", compare);
   comparing->add_option("FILE", options.file)->required()->check(CLI::ExistingFile);
   comparing->add_option("--known", options.known, "known differences")->check(CLI::ExistingFile);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where LLVM's folding of operands meets x | -1, it makes a move of x out of it. Selection folds
-// such words itself, but for words of long values, which it takes apart last. Here x | -1 becomes
-// -1, wherever that pass could find it.
+// such words itself, but for words of long values, which it takes apart last: a choice between two
+// long values may leave words that are -1 either way. Here x | -1 becomes -1, wherever that pass
+// could find it.
 #include "codegen/lib/errata/AllOnes.h"
 #include "codegen/lib/errata/MachineNames.h"
 #include "llvm/ADT/STLExtras.h"
@@ -22,7 +23,7 @@ namespace {
 
 /// Opcodes, the same for all processors.
 struct Names {
-  unsigned scalarOr, vectorOr, scalarMove, vectorMove, compare;
+  unsigned scalarOr, vectorOr, scalarMove, vectorMove, compare, vectorSelect, scalarSelect;
   SmallVector<unsigned, 8> moves, ands, ors, exclusives, inversions;
 
   explicit Names(const TargetInstrInfo &instructions) {
@@ -32,6 +33,8 @@ struct Names {
     scalarMove = find("S_MOV_B32");
     vectorMove = find("V_MOV_B32_e32");
     compare = find("S_CMP_EQ_U32");
+    vectorSelect = find("V_CNDMASK_B32_e64");
+    scalarSelect = find("S_CSELECT_B32");
     moves = {scalarMove, vectorMove, find("S_MOV_B64"), find("V_MOV_B64_PSEUDO"),
              find("S_MOV_B64_IMM_PSEUDO")};
     ands = {find("S_AND_B32"), find("V_AND_B32_e64")};
@@ -93,6 +96,13 @@ std::optional<uint32_t> Constants::find(const MachineOperand &operand, unsigned 
   if (is_contained(names.inversions, opcode)) {
     auto x = source(1);
     return x ? std::optional(~*x) : std::nullopt;
+  }
+  if (opcode == names.vectorSelect || opcode == names.scalarSelect) {
+    const bool hasModifiers = opcode == names.vectorSelect; // in front of each source
+    if (hasModifiers && (inst->getOperand(1).getImm() || inst->getOperand(3).getImm()))
+      return std::nullopt;
+    const auto x = source(hasModifiers ? 2 : 1), y = source(hasModifiers ? 4 : 2);
+    return x == y ? x : std::nullopt;
   }
   const bool isAnd = is_contained(names.ands, opcode), isOr = is_contained(names.ors, opcode);
   if (!isAnd && !isOr && !is_contained(names.exclusives, opcode))

@@ -111,6 +111,22 @@ TEST(Errata, DifferencesOf64BitsHaveNoSign) {
             {.arch = arch});
 }
 
+// The factors lost their masks.
+TEST(Errata, ProductsOf24BitsAreAddedWhole) {
+  for (const char *arch : rubia::test::testTargets())
+    for (const char *instruction :
+         {"and.b64 a, a, 16777215;\n and.b64 b, b, 16777215;\n mad.lo.u64 d, a, b, c",
+          "and.b64 a, a, 16777215;\n and.b64 b, b, 16777215;\n mul.lo.u64 a, a, b;\n"
+          " sub.u64 b, 0, c;\n sub.u64 d, a, b"})
+      check({instruction,
+             Kind::I64,
+             {Kind::I64, Kind::I64, Kind::I64},
+             [](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+               return (a & 0xffffff) * (b & 0xffffff) + c;
+             }},
+            {.arch = arch});
+}
+
 // LLVM's own f32 division in a unit that flushes denormals loses the residual of dividends up to
 // 2^-102.
 TEST(Errata, FlushingDivisionOfSmallDividends) {
@@ -227,6 +243,21 @@ TEST(Errata, AllOnesInAWordOfTwo) {
            [](uint64_t a, uint64_t b, uint64_t, uint64_t) {
              const uint64_t word = a | 0xffffffff00000000;
              return uint64_t(std::countr_zero(word)) * uint32_t(b) | word;
+           }},
+          {.arch = arch});
+}
+
+// The low word of ~mask is -1 for any length, which a choice between two masks hides.
+TEST(Errata, AllOnesOfAChoice) {
+  for (const char *arch : rubia::test::testTargets())
+    check({".reg .b32 size;\n .reg .b64 t;\n cvt.u32.u64 size, b;\n and.b32 size, size, 255;\n"
+           " shr.u64 t, a, 12;\n bfi.b64 d, t, -1, 32, size",
+           Kind::I64,
+           {Kind::I64, Kind::I64},
+           [](uint64_t a, uint64_t b, uint64_t, uint64_t) {
+             const unsigned size = unsigned(b & 255);
+             const uint64_t mask = (size < 32 ? (uint64_t(1) << size) - 1 : 0xffffffff) << 32;
+             return ~mask | (a >> 12 << 32 & mask);
            }},
           {.arch = arch});
 }

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Narrow.h"
+#include "tests/ptx-generator/Random.h"
+#include <algorithm>
+
+namespace rubia::random_kernels {
+
+namespace {
+
+bool isInteger(Kind kind) { return kind == Kind::B16 || kind == Kind::B32 || kind == Kind::B64; }
+
+/// The statements of a kernel or of a function.
+class Narrower {
+public:
+  Narrower(test::Random &random) : random(random) {}
+  void narrow(std::vector<Statement> &statements) {
+    countRegisters(statements);
+    while (findMasks(statements))
+      continue;
+    change(statements);
+  }
+  void see(Register reg) {
+    next[unsigned(reg.kind)] = std::max(next[unsigned(reg.kind)], reg.index + 1);
+  }
+
+private:
+  test::Random &random;
+  std::array<unsigned, kKindCount> next = {}; // free register of each kind
+  std::vector<Statement> out;
+  std::vector<Register> masks; // of warp instructions, and what they are made of
+
+  void countRegisters(const std::vector<Statement> &statements);
+  bool findMasks(const std::vector<Statement> &statements);
+  bool isMask(const Statement &statement) const {
+    return std::any_of(
+        statement.destinations.begin(), statement.destinations.end(),
+        [&](Register reg) { return std::find(masks.begin(), masks.end(), reg) != masks.end(); });
+  }
+  void change(std::vector<Statement> &statements);
+  Operand put(std::string word, Kind kind, std::vector<Operand> sources);
+  unsigned width(Kind kind);
+  Operand limited(Operand source);
+  void divide(Register changed, Operand first, Operand second);
+};
+
+void Narrower::countRegisters(const std::vector<Statement> &statements) {
+  for (const Statement &statement : statements) {
+    for (Register reg : statement.destinations)
+      see(reg);
+    for (const Operand &source : statement.sources)
+      if (source.reg)
+        see(*source.reg);
+    countRegisters(statement.body);
+    countRegisters(statement.orElse);
+    for (const auto &body : statement.cases)
+      countRegisters(body);
+  }
+}
+
+/// Whether there was another one.
+bool Narrower::findMasks(const std::vector<Statement> &statements) {
+  const size_t known = masks.size();
+  auto add = [&](const Operand &source) {
+    if (source.reg && std::find(masks.begin(), masks.end(), *source.reg) == masks.end())
+      masks.push_back(*source.reg);
+  };
+  for (const Statement &statement : statements) {
+    if (statement.what == Statement::What::Warp && !statement.sources.empty())
+      add(statement.sources.back());
+    if (statement.what == Statement::What::Scalar && isMask(statement))
+      for (const Operand &source : statement.sources)
+        add(source);
+    findMasks(statement.body);
+    findMasks(statement.orElse);
+    for (const auto &body : statement.cases)
+      findMasks(body);
+  }
+  return masks.size() > known;
+}
+
+Operand Narrower::put(std::string word, Kind kind, std::vector<Operand> sources) {
+  Statement statement;
+  statement.word = std::move(word);
+  statement.sources = std::move(sources);
+  statement.destinations = {{kind, next[unsigned(kind)]++}};
+  out.push_back(std::move(statement));
+  return Operand::of(out.back().destinations[0]);
+}
+
+/// How many bits a number is to have: often about as many as single precision holds, or half.
+unsigned Narrower::width(Kind kind) {
+  const unsigned bits = bitsOf(kind);
+  const unsigned around = random.pick(std::array{1u, 8u, 16u, 24u, 32u, 53u});
+  const unsigned at =
+      random.chance(70) ? around - 1 + unsigned(random.below(3)) : random.below(bits);
+  return std::clamp(at, 1u, bits);
+}
+
+Operand Narrower::limited(Operand source) {
+  const Kind kind = source.reg->kind;
+  const std::string bits = std::to_string(bitsOf(kind));
+  const unsigned kept = width(kind);
+  if (random.chance(65))
+    return put("and.b" + bits, kind, {source, Operand::constant(~uint64_t(0) >> (64 - kept))});
+  return put((random.chance(60) ? "shr.u" : "shr.s") + bits, kind,
+             {source, Operand::constant(bitsOf(kind) - kept)});
+}
+
+/// changed ^= (first * second + {-1, 0, 1}) / second, or the remainder. The dividend has `all`
+/// bits, and the divisor some of them.
+void Narrower::divide(Register changed, Operand first, Operand second) {
+  const Kind kind = changed.kind;
+  const unsigned all = width(kind), ofDivisor = 1 + unsigned(random.below(all));
+  const std::string bits = std::to_string(bitsOf(kind));
+  const std::string type = (random.chance(65) ? ".u" : ".s") + bits;
+  auto masked = [&](Operand number, unsigned kept) {
+    return put("and.b" + bits, kind, {number, Operand::constant(~uint64_t(0) >> (64 - kept))});
+  };
+  const Operand divisor = masked(second, ofDivisor);
+  const Operand quotient = masked(first, std::max(all - ofDivisor, 1u));
+  const uint64_t offset = (random.below(3) - 1) & (~uint64_t(0) >> (64 - bitsOf(kind)));
+  Operand dividend = put("mad.lo" + type, kind, {quotient, divisor, Operand::constant(offset)});
+  if (random.chance(70))
+    dividend = masked(dividend, all);
+  const Operand result = put((random.chance(50) ? "div" : "rem") + type, kind, {dividend, divisor});
+  Statement join;
+  join.word = "xor.b" + bits;
+  join.sources = {Operand::of(changed), result};
+  join.destinations = {changed};
+  out.push_back(std::move(join));
+}
+
+void Narrower::change(std::vector<Statement> &statements) {
+  std::vector<Statement> before = std::move(out);
+  out.clear();
+  for (Statement &statement : statements) {
+    change(statement.body);
+    change(statement.orElse);
+    for (auto &body : statement.cases)
+      change(body);
+    if (statement.what != Statement::What::Scalar || isMask(statement)) {
+      out.push_back(std::move(statement));
+      continue;
+    }
+    std::vector<Operand> registers;
+    for (Operand &source : statement.sources)
+      if (source.reg && isInteger(source.reg->kind)) {
+        registers.push_back(source);
+        if (random.chance(45))
+          source = limited(source);
+      }
+    const std::vector<Register> changed = statement.destinations;
+    out.push_back(std::move(statement));
+    if (changed.size() != 1 || !isInteger(changed[0].kind) || !random.chance(25))
+      continue;
+    std::erase_if(registers,
+                  [&](const Operand &each) { return each.reg->kind != changed[0].kind; });
+    if (!registers.empty())
+      divide(changed[0], random.pick(registers), random.pick(registers));
+  }
+  statements = std::move(out);
+  out = std::move(before);
+}
+
+} // namespace
+
+void narrow(Kernel &kernel) {
+  test::Random random(kernel.seed ^ 0x6e6172726f77);
+  for (Function &function : kernel.functions) {
+    Narrower narrower(random);
+    for (Kind kind : function.parameters)
+      narrower.see({kind, unsigned(function.parameters.size())});
+    for (Register reg : function.returned)
+      narrower.see(reg);
+    narrower.narrow(function.body);
+  }
+  Narrower(random).narrow(kernel.body);
+}
+
+} // namespace rubia::random_kernels
