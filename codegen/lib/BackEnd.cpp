@@ -15,6 +15,7 @@
 #include "codegen/lib/errata/FreeValues.h"
 #include "codegen/lib/errata/HalfResults.h"
 #include "codegen/lib/errata/JoinedMasks.h"
+#include "codegen/lib/errata/LoopCarries.h"
 #include "codegen/lib/errata/NarrowProducts.h"
 #include "codegen/lib/errata/Opaque.h"
 #include "codegen/lib/errata/OwnConstants.h"
@@ -110,6 +111,7 @@ public:
     if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
       legacy::PassManager::add(makeJoinedMasks());
     if (pass->getPassName() == kLiveVariables) {
+      legacy::PassManager::add(makeLoopCarries());
       legacy::PassManager::add(makeOwnConstants());
       legacy::PassManager::add(makeWholeWaveValues());
     }

@@ -360,7 +360,7 @@ int main(int argc, char **argv) {
   for (CLI::App *command : {printing, reducing, checking}) {
     command->add_flag("--indirect", options.indirect,
                       "calls are by addresses in memory; check: only kernels with functions");
-    command->add_flag("--narrow", options.narrow, "integers have few bits");
+    command->add_flag("--narrow", options.narrow, "numbers have few bits");
   }
   auto *comparing = add("compare", "compare a device with a recording", compare);
   comparing->add_option("FILE", options.file)->required()->check(CLI::ExistingFile);

@@ -9,10 +9,14 @@ namespace {
 
 bool isInteger(Kind kind) { return kind == Kind::B16 || kind == Kind::B32 || kind == Kind::B64; }
 
+bool isScalarFloat(Kind kind) {
+  return kind == Kind::F32 || kind == Kind::F64 || kind == Kind::F16;
+}
+
 /// The statements of a kernel or of a function.
 class Narrower {
 public:
-  Narrower(test::Random &random) : random(random) {}
+  Narrower(test::Random &random, bool withFloats) : random(random), withFloats(withFloats) {}
   void narrow(std::vector<Statement> &statements) {
     countRegisters(statements);
     while (findMasks(statements))
@@ -25,9 +29,10 @@ public:
 
 private:
   test::Random &random;
+  const bool withFloats;
   std::array<unsigned, kKindCount> next = {}; // free register of each kind
   std::vector<Statement> out;
-  std::vector<Register> masks; // of warp instructions, and what they are made of
+  std::vector<Register> masks; // and lanes of warp instructions, and what they are made of
 
   void countRegisters(const std::vector<Statement> &statements);
   bool findMasks(const std::vector<Statement> &statements);
@@ -40,6 +45,7 @@ private:
   Operand put(std::string word, Kind kind, std::vector<Operand> sources);
   unsigned width(Kind kind);
   Operand limited(Operand source);
+  Operand limitedFloat(Operand source);
   void divide(Register changed, Operand first, Operand second);
 };
 
@@ -65,8 +71,9 @@ bool Narrower::findMasks(const std::vector<Statement> &statements) {
       masks.push_back(*source.reg);
   };
   for (const Statement &statement : statements) {
-    if (statement.what == Statement::What::Warp && !statement.sources.empty())
-      add(statement.sources.back());
+    if (statement.what == Statement::What::Warp)
+      for (size_t i = 1; i < statement.sources.size(); ++i) // behind the value: lanes and a mask
+        add(statement.sources[i]);
     if (statement.what == Statement::What::Scalar && isMask(statement))
       for (const Operand &source : statement.sources)
         add(source);
@@ -106,6 +113,29 @@ Operand Narrower::limited(Operand source) {
              {source, Operand::constant(bitsOf(kind) - kept)});
 }
 
+/// Compilers know of the results of these that they have no sign, are no NaN, or are integers.
+Operand Narrower::limitedFloat(Operand source) {
+  const Kind kind = source.reg->kind;
+  const std::string type = kind == Kind::F32 ? ".f32" : kind == Kind::F64 ? ".f64" : ".f16";
+  const uint64_t one = kind == Kind::F32 ? 0x3f800000 : 0x3ff0000000000000;
+  switch (random.below(kind == Kind::F16 ? 3 : 6)) {
+  case 0:
+    return put("abs" + type, kind, {source});
+  case 1:
+    return put("cvt.sat" + type + type, kind, {source});
+  case 2:
+    return put("cvt." + random.oneOf({"rni", "rzi", "rmi", "rpi"}).str() + type + type, kind,
+               {source});
+  case 3:
+    return put("max" + type, kind, {source, Operand::constant(0)});
+  case 4:
+    return put("min" + type, kind, {source, Operand::constant(one)});
+  default:
+    return put("cvt.rn" + type + (random.chance(50) ? ".u32" : ".s32"), kind,
+               {limited(put("cvt.rzi.s32" + type, Kind::B32, {source}))});
+  }
+}
+
 /// changed ^= (first * second + {-1, 0, 1}) / second, or the remainder. The dividend has `all`
 /// bits, and the divisor some of them.
 void Narrower::divide(Register changed, Operand first, Operand second) {
@@ -142,12 +172,17 @@ void Narrower::change(std::vector<Statement> &statements) {
       out.push_back(std::move(statement));
       continue;
     }
+    // The bits of a NaN are hidden behind this one.
+    const bool isNanTest = llvm::StringRef(statement.word).starts_with("setp.nan");
     std::vector<Operand> registers;
     for (Operand &source : statement.sources)
       if (source.reg && isInteger(source.reg->kind)) {
         registers.push_back(source);
         if (random.chance(45))
           source = limited(source);
+      } else if (withFloats && !isNanTest && source.reg && isScalarFloat(source.reg->kind) &&
+                 random.chance(30)) {
+        source = limitedFloat(source);
       }
     const std::vector<Register> changed = statement.destinations;
     out.push_back(std::move(statement));
@@ -166,15 +201,16 @@ void Narrower::change(std::vector<Statement> &statements) {
 
 void narrow(Kernel &kernel) {
   test::Random random(kernel.seed ^ 0x6e6172726f77);
+  const bool withFloats = !kernel.nanBits; // abs of a NaN may be another NaN
   for (Function &function : kernel.functions) {
-    Narrower narrower(random);
+    Narrower narrower(random, withFloats);
     for (Kind kind : function.parameters)
       narrower.see({kind, unsigned(function.parameters.size())});
     for (Register reg : function.returned)
       narrower.see(reg);
     narrower.narrow(function.body);
   }
-  Narrower(random).narrow(kernel.body);
+  Narrower(random, withFloats).narrow(kernel.body);
 }
 
 } // namespace rubia::random_kernels

@@ -262,6 +262,27 @@ TEST(Errata, AllOnesOfAChoice) {
           {.arch = arch});
 }
 
+// The sum of the low words is needed in the loop and behind it, and its carry too. Lanes leave the
+// loop after one to four rounds.
+TEST(Errata, CarriesOfALoopWhoseLanesHaveLeft) {
+  for (const char *arch : rubia::test::testTargets())
+    check({".reg .b32 i, last;\n .reg .b64 t, u, v;\n .reg .pred p;\n cvt.u32.u64 last, b;\n"
+           " and.b32 last, last, 3;\n mov.u32 i, 0;\n mov.b64 t, 0;\n"
+           "again:\n and.b64 u, t, 4294967295;\n sub.cc.s64 v, 0, u;\n"
+           " subc.cc.u64 t, -2479769962730295251, a;\n add.u32 i, i, 1;\n setp.le.u32 p, i, last;\n"
+           " @p bra again;\n and.b64 u, t, 8388607;\n sad.s64 d, t, u, a",
+           Kind::I64,
+           {Kind::I64, Kind::I64},
+           [](uint64_t a, uint64_t b, uint64_t, uint64_t) {
+             uint64_t t = 0;
+             for (unsigned i = 0; i <= (b & 3); ++i)
+               t = 0xdd96165b76c6f02d - a - (uint32_t(t) != 0);
+             const int64_t u = int64_t(t & 0x7fffff), difference = int64_t(t) - u;
+             return (int64_t(t) < u ? 0 - uint64_t(difference) : uint64_t(difference)) + a;
+           }},
+          {.arch = arch});
+}
+
 // Behind a branch, (x & x) & 3 became 3 & 3: such words were taken for masks of lanes. That both
 // are one word is found late: one is loaded alone, one within 64 bits. Its last bits are zero,
 // since it is of an address; so x | 3 is x + 3. The inputs are not written: none is 0.
