@@ -42,6 +42,8 @@ struct Options {
   unsigned codeObjectVersion = 5;
   bool checkMode = true; ///< run checkMode() on the result
   bool checkExec = true; ///< run checkExec() on the result
+  /// Run checkWholeWaves() on the result. For tests: it also refuses some code that is right.
+  bool checkWholeWaves = false;
   /// Functions with addresses are compiled in parts of about so many LLVM instructions, on all
   /// cores (lib/Parts.h), where there is enough for two.
   size_t instructionsPerPart = 100'000;

@@ -77,7 +77,7 @@ Expected<CodeObject> compile(std::unique_ptr<Module> module, const Options &opti
   result.kernels = std::move(*kernels);
   if (Error error = checkExports(result, symbols))
     return error;
-  if (!options.checkMode && !options.checkExec)
+  if (!options.checkMode && !options.checkExec && !options.checkWholeWaves)
     return result;
   Expected<DecodedProgram> program = decodeProgram(result.bytes);
   if (!program)
@@ -87,6 +87,10 @@ Expected<CodeObject> compile(std::unique_ptr<Module> module, const Options &opti
       return error;
   if (options.checkExec)
     if (Error error = checkExec(*program))
+      return error;
+  // Without optimisation no value stays in a register from block to block, nor across a call.
+  if (options.checkWholeWaves && options.optLevel > 0)
+    if (Error error = checkWholeWaves(*program))
       return error;
   return result;
 }

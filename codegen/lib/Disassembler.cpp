@@ -186,6 +186,17 @@ void Disassembler::forEachWritten(const MCInst &inst,
   }
 }
 
+void Disassembler::forEachRead(const MCInst &inst,
+                               function_ref<void(RegisterRange, bool)> action) const {
+  const MCInstrDesc &desc = description(inst.getOpcode());
+  for (unsigned i = desc.getNumDefs(); i < inst.getNumOperands(); ++i)
+    if (inst.getOperand(i).isReg())
+      action(range(inst.getOperand(i).getReg()),
+             i < desc.getNumOperands() && desc.getOperandConstraint(i, MCOI::TIED_TO) != -1);
+  for (MCPhysReg reg : desc.implicit_uses())
+    action(range(reg), false);
+}
+
 Expected<std::unique_ptr<Disassembler>> Disassembler::create(StringRef processor, bool isWave64) {
   auto disassembler = std::make_unique<LlvmDisassembler>();
   if (Error error = disassembler->initialize(processor, isWave64))

@@ -26,6 +26,7 @@ struct RegisterRange {
   File file = Other;
   uint16_t first = 0, count = 0;
 
+  bool operator==(const RegisterRange &) const = default;
   bool overlaps(File other, unsigned from, unsigned size) const {
     return file == other && first < from + size && from < unsigned(first) + count;
   }
@@ -54,6 +55,9 @@ public:
   /// All registers that an instruction writes, implicit ones included.
   void forEachWritten(const llvm::MCInst &inst,
                       llvm::function_ref<void(RegisterRange)> action) const;
+  /// All that it reads. `isTied`: the operand is the result's register too.
+  void forEachRead(const llvm::MCInst &inst,
+                   llvm::function_ref<void(RegisterRange, bool isTied)> action) const;
 
 protected:
   bool isWave32 = false;

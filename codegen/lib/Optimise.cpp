@@ -14,6 +14,7 @@
 #include "codegen/lib/TargetForms.h"
 #include "codegen/lib/Translate.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/StandardInstrumentations.h"
@@ -34,6 +35,11 @@ struct Step {
   StringLiteral passes;
 };
 
+constexpr StringLiteral kNumbering = "gvn";
+/// For units with whole-wave regions. Elsewhere GVN also computes a value in one branch that the
+/// other one has, and joins the two by a phi. Where all lanes compute it, each branch would write
+/// the register of the other's lanes: the same value, but checkWholeWaves() cannot know that.
+constexpr StringLiteral kNumberingWithoutPhis = "gvn<no-pre>";
 constexpr StringLiteral kCombine = "instcombine<no-verify-fixpoint>";
 
 /// Of units with functions beside kernels. Callees are simplified first: the inliner counts their
@@ -66,7 +72,7 @@ constexpr Step kFunctionSteps[] = {
     {2, "reassociate"},
     {2, "loop-mssa(licm,loop-rotate)"},
     {2, "loop(indvars,loop-deletion,loop-unroll-full)"}, // full unrolling: LDS and private arrays
-    {2, "gvn"},
+    {2, kNumbering},
     // v_pk_fma_f32 and the like: 1.7 without on gfx90a. The vectorizer numbers a block again for
     // each vector that it makes.
     {2, "divide-blocks,slp-vectorizer,vector-combine"},
@@ -98,9 +104,28 @@ bool hasFunctions(const Module &module) {
   });
 }
 
+bool hasWholeWaves(const Module &module) {
+  return any_of(module, [](const Function &function) {
+    return function.getIntrinsicID() == Intrinsic::amdgcn_strict_wwm && !function.use_empty();
+  });
+}
+
+/// A lane's number may be computed anywhere. LLVM does not know, and so leaves what depends on it in
+/// loops, and uses it behind them: a round of one warp then writes what another one needs there.
+/// Both are the same, but checkWholeWaves() cannot know that.
+void letLaneNumbersMove(Module &module) {
+  for (Intrinsic::ID number : {Intrinsic::amdgcn_mbcnt_lo, Intrinsic::amdgcn_mbcnt_hi})
+    if (Function *function = Intrinsic::getDeclarationIfExists(&module, number))
+      function->addFnAttr(Attribute::Speculatable);
+}
+
 std::string pipelineOf(const Module &module, unsigned level) {
   std::string text = hasFunctions(module) ? listOf(kCallSteps, level) + "," : "";
-  text += "function(" + listOf(kFunctionSteps, level) + "),";
+  std::string steps = listOf(kFunctionSteps, level);
+  if (const size_t at = steps.find("," + kNumbering.str() + ",");
+      at != std::string::npos && hasWholeWaves(module))
+    steps.replace(at + 1, kNumbering.size(), kNumberingWithoutPhis);
+  text += "function(" + steps + "),";
   return text + kLastStep.str();
 }
 
@@ -153,6 +178,8 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
       });
   if (optLevel > 0 && hasNativeFragments(module))
     createModuleToFunctionPassAdaptor(fragmentPasses()).run(module, modules);
+  if (optLevel > 0 && hasWholeWaves(module))
+    letLaneNumbersMove(module);
   ModulePassManager pipeline;
   if (optLevel == 0) {
     pipeline = builder.buildO0DefaultPipeline(OptimizationLevel::O0);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Good and bad cases for the rules of codegen/ExecChecker.h, on every generation.
 #include "codegen/ExecChecker.h"
-#include "tests/Targets.h"
-#include "tests/codegen/ModuleFromText.h"
+#include "tests/codegen/AssemblyTest.h"
 
 using namespace llvm;
 using namespace rubia::codegen;
@@ -10,56 +9,14 @@ using namespace rubia::codegen::test;
 
 namespace {
 
-class ExecChecker : public testing::TestWithParam<const char *> {
+class ExecChecker : public AssemblyTest {
 protected:
-  bool isWave64() const { return !rubia::test::rowOf(GetParam()).hasWave32; }
-
-  /// Text in which EXEC, VCC, S2 and _B stand for the registers and the width of the target's wave.
-  std::string inWaveSize(StringRef text) const {
-    const std::string low = isWave64() ? "" : "_lo";
-    std::string result;
-    while (!text.empty()) {
-      unsigned number = 0;
-      StringRef rest = text;
-      if (text.consume_front("EXEC")) {
-        result += "exec" + low;
-      } else if (text.consume_front("VCC")) {
-        result += "vcc" + low;
-      } else if (text.consume_front("_B")) {
-        result += isWave64() ? "_b64" : "_b32";
-      } else if (rest.consume_front("S") && !rest.consumeInteger(10, number)) {
-        std::string first = std::to_string(number), second = std::to_string(number + 1);
-        result += isWave64() ? "s[" + first + ":" + second + "]" : "s" + first;
-        text = rest;
-      } else {
-        result += text.front() == '\n' ? "\\0A" : text.take_front().str();
-        text = text.drop_front();
-      }
-    }
-    return result;
-  }
-
   std::string errorOfModule(const std::string &text) {
-    ModuleSource source;
-    Options options = optionsFor(GetParam());
-    options.checkMode = options.checkExec = false;
-    CodeObject object = source.mustCompile(text, options);
-    return toString(checkExec(object.bytes));
+    return toString(checkExec(codeOf(text).bytes));
   }
-  std::string assembly(StringRef text) const {
-    return "  call void asm sideeffect \"" + inWaveSize(text) +
-           "\", "
-           "\"~{v0},~{v1},~{v2},~{v3},~{v40},~{v41},~{s0},~{s1},~{s2},~{s3},~{s4},~{s5},~{s6},~{s7}"
-           ",~{"
-           "s8},~{s9},~{vcc},~{scc},~{memory}\"()\n";
-  }
-  std::string errorOf(StringRef text) {
-    return errorOfModule("define amdgpu_kernel void @k(i32 %n) {\n" + assembly(text) +
-                         "  ret void\n}\n");
-  }
+  std::string errorOf(StringRef text) { return errorOfModule(kernelOf(text)); }
 };
 
-#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 #define EXPECT_CLEAN(text) EXPECT_EQ(errorOf(text), "")
 
 constexpr const char *kData = "EXEC gets other data";

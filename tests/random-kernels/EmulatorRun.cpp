@@ -146,6 +146,7 @@ Expected<EmulatorResult> emulate(const Program &program, const Way &way) {
   codegen::Options codegenOptions;
   codegenOptions.arch = way.arch;
   codegenOptions.optLevel = way.optLevel;
+  codegenOptions.checkWholeWaves = way.form == settings::WarpFormChoice::Packed;
   auto code = codegen::compile(std::move(*lowered), codegenOptions);
   if (!code)
     return code.takeError();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/check/Branches.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/MC/MCInst.h"
 #include "llvm/Support/Endian.h"
+#include <set>
 
 using namespace llvm;
 
@@ -105,6 +107,36 @@ Flow Branches::flowOf(const MCInst &inst, uint64_t address, uint64_t size,
   if (flow.kind != Flow::Kind::Either)
     codeAddresses.clear();
   return flow;
+}
+
+std::vector<BasicBlock> basicBlocks(uint64_t begin, uint64_t end, ArrayRef<BlockEnd> ends) {
+  std::set<uint64_t> leaders = {begin};
+  for (const auto &[next, flow] : ends) {
+    leaders.insert(next);
+    if (flow.hasTarget())
+      leaders.insert(flow.target);
+  }
+  std::vector<BasicBlock> blocks;
+  DenseMap<uint64_t, size_t> blockAt;
+  for (uint64_t leader : leaders)
+    if (leader >= begin && leader < end) {
+      if (!blocks.empty())
+        blocks.back().end = leader;
+      blockAt[leader] = blocks.size();
+      blocks.push_back({leader, end, {}, {}});
+    }
+  const BlockEnd *last = ends.begin();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (last != ends.end() && last->next == blocks[i].end)
+      blocks[i].flow = (last++)->flow;
+    const Flow &flow = blocks[i].flow;
+    if (flow.fallsThrough() && i + 1 < blocks.size())
+      blocks[i].successors.push_back(i + 1);
+    if (flow.hasTarget())
+      if (auto target = blockAt.find(flow.target); target != blockAt.end())
+        blocks[i].successors.push_back(target->second);
+  }
+  return blocks;
 }
 
 } // namespace rubia::codegen

@@ -5,6 +5,7 @@
 #include "codegen/lib/Disassembler.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
+#include <vector>
 
 namespace rubia::codegen {
 
@@ -49,5 +50,20 @@ private:
   uint64_t begin, end; ///< of the function
   llvm::SmallVector<CodeAddress, 2> codeAddresses;
 };
+
+/// An instruction that ends a block.
+struct BlockEnd {
+  uint64_t next; ///< the address behind it
+  Flow flow;
+};
+
+struct BasicBlock {
+  uint64_t address = 0, end = 0;
+  llvm::SmallVector<size_t, 2> successors; ///< where it falls through first
+  Flow flow;                               ///< of its last instruction
+};
+
+/// Those of a function, by address. `ends` are in the order of addresses.
+std::vector<BasicBlock> basicBlocks(uint64_t begin, uint64_t end, llvm::ArrayRef<BlockEnd> ends);
 
 } // namespace rubia::codegen

@@ -43,9 +43,8 @@ struct Callees {
 };
 
 struct Block {
-  uint64_t address;
-  size_t first = 0, end = 0; ///< steps
-  SmallVector<size_t, 2> successors;
+  BasicBlock basic;
+  size_t first = 0, end = 0;       ///< steps
   std::optional<MaskState> before; ///< none while no way to it is known
 };
 
@@ -101,12 +100,7 @@ private:
 void FunctionCheck::read(ArrayRef<DecodedInstruction> instructions) {
   const uint64_t begin = function.address, end = begin + function.bytes.size();
   Branches branches(disassembler, begin, end);
-  std::set<uint64_t> leaders = {begin};
-  struct Edge {
-    uint64_t next; ///< behind the instruction
-    Flow flow;
-  };
-  std::vector<Edge> edges;
+  std::vector<BlockEnd> edges;
   bool hasLanes = false;
   for (const auto &[address, size, inst] : instructions) {
     if (size == 0) // checkMode() reports it
@@ -127,35 +121,15 @@ void FunctionCheck::read(ArrayRef<DecodedInstruction> instructions) {
       steps.push_back({address, rule->second, flow, writesExec, inst});
     if (flow.kind == Flow::Kind::Call)
       calls.push_back(flow.target);
-    if (flow.endsBlock()) {
-      leaders.insert(address + size);
-      if (flow.hasTarget())
-        leaders.insert(flow.target);
+    if (flow.endsBlock())
       edges.push_back({address + size, flow});
-    }
   }
-  DenseMap<uint64_t, size_t> blockAt;
-  for (uint64_t leader : leaders)
-    if (leader >= begin && leader < end) {
-      blockAt[leader] = blocks.size();
-      blocks.push_back({leader, 0, 0, {}, std::nullopt});
-    }
-  auto edge = edges.begin();
   size_t step = 0;
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    uint64_t next = i + 1 < blocks.size() ? blocks[i + 1].address : end;
-    blocks[i].first = step;
-    while (step < steps.size() && steps[step].address < next)
+  for (BasicBlock &found : basicBlocks(begin, end, edges)) {
+    Block &block = blocks.emplace_back(Block{std::move(found), step, 0, std::nullopt});
+    while (step < steps.size() && steps[step].address < block.basic.end)
       ++step;
-    blocks[i].end = step;
-    Flow flow;
-    if (edge != edges.end() && edge->next == next)
-      flow = (edge++)->flow;
-    if (flow.fallsThrough() && i + 1 < blocks.size())
-      blocks[i].successors.push_back(i + 1);
-    if (flow.hasTarget())
-      if (auto target = blockAt.find(flow.target); target != blockAt.end())
-        blocks[i].successors.push_back(target->second);
+    block.end = step;
   }
 }
 
@@ -170,7 +144,7 @@ void FunctionCheck::analyse() {
     state = *block.before;
     for (size_t i = block.first; i < block.end; ++i)
       execute(steps[i]);
-    for (size_t successor : block.successors) {
+    for (size_t successor : block.basic.successors) {
       std::optional<MaskState> &before = blocks[successor].before;
       if (!before)
         before = state;
@@ -312,11 +286,14 @@ void FunctionCheck::executeScalar(const Step &step) {
       value = andNotOf(a, b);
       break;
     case Rule::Or:
+    case Rule::Xor:
       value = orOf(a, b);
       break;
+    case Rule::OrNot:
     case Rule::Widen:
       value = widened(a, b);
       break;
+    case Rule::Not:
     case Rule::WidenOne:
       value = widened(a, a);
       break;
@@ -330,6 +307,7 @@ void FunctionCheck::executeScalar(const Step &step) {
       mask = andNotOf(exec, a);
       break;
     case Rule::OrSave:
+    case Rule::XorSave:
       mask = orOf(a, exec);
       break;
     case Rule::WidenSave:

@@ -14,13 +14,17 @@ enum class Rule : uint8_t {
   Select,    // d = a or b
   And,
   AndNot,
-  Or, // or xor
-  Widen,
+  Or,
+  Xor,
+  OrNot,
+  Widen, // anything else with complements
+  Not,
   WidenOne,   // of one operand
   AndSave,    // d = exec, exec = op(a, exec)
   AndNotSave, // exec = a & ~exec
   NotAndSave, // exec = ~a & exec
-  OrSave,     // or xor
+  OrSave,
+  XorSave,
   WidenSave,
   NotAndWrite, // d = exec = ~a & exec
   AndNotWrite, // d = exec = a & ~exec

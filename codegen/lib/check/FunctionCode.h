@@ -47,8 +47,9 @@ struct DecodedProgram {
 
 llvm::Expected<DecodedProgram> decodeProgram(llvm::ArrayRef<uint8_t> codeObject);
 
-// The checks of codegen/ModeChecker.h and codegen/ExecChecker.h.
+// The checks of codegen/ModeChecker.h, ExecChecker.h and WholeWaveChecker.h.
 llvm::Error checkMode(const DecodedProgram &program);
 llvm::Error checkExec(const DecodedProgram &program);
+llvm::Error checkWholeWaves(const DecodedProgram &program);
 
 } // namespace rubia::codegen

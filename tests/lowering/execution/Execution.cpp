@@ -93,6 +93,7 @@ Compiled compile(const std::string &ptx, const Form &form) {
   codegen::Options codegenOptions;
   codegenOptions.arch = form.arch;
   codegenOptions.optLevel = form.optLevel;
+  codegenOptions.checkWholeWaves = form.packed;
   if (form.inParts)
     codegenOptions.instructionsPerPart = 1;
   Expected<codegen::CodeObject> object = codegen::compile(std::move(module), codegenOptions);

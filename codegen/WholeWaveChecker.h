@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks in the final machine code whether what is computed with all lanes on overwrites no value of
+// a lane that was idle. LLVM keeps such registers apart from others, but for its mistakes
+// (docs/errata.md): of two warps in a wave, one then computes with the other's values.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+
+namespace rubia::codegen {
+
+/// Checks every function of a linked code object that has whole-wave regions (ExecChecker.h). The
+/// rules:
+/// - a lane that is active reads no vector register that was last written with all lanes on while
+///   it was idle, unless it has written the register itself since;
+/// - a function that was called leaves no register so to a lane that was idle all the time, but for
+///   those that it has loaded from scratch, where it saved them.
+/// Which lanes a branch or loop leaves idle is known by where it begins and ends, not by masks. So
+/// code may be refused that is right. Accesses of single lanes, as v_readlane_b32 and
+/// v_writelane_b32, are no reads and writes of the others. The error is a CodegenError, of the form
+/// of that of checkExec().
+llvm::Error checkWholeWaves(llvm::ArrayRef<uint8_t> codeObject);
+
+} // namespace rubia::codegen
