@@ -4,6 +4,11 @@
 // undone. Where a register is missing, the function has no whole waves from here on: what LLVM
 // makes of it is dropped for the error.
 //
+// It takes all that a whole-wave region writes for a value of the whole wave. That includes the
+// IMPLICIT_DEF of an ordinary phi, which may stand there since it is no instruction. The phi then
+// shares a register with what all lanes write in branches where only idle lanes need it. So these
+// are moved in front of the region.
+//
 // It also passes over values that may lie in AGPRs too, as the factors of a product may. They would
 // get a register that is another value's in idle lanes. So they are confined to VGPRs here.
 #include "codegen/lib/errata/WholeWaveRegisters.h"
@@ -122,15 +127,20 @@ bool WholeWaveRegisters::runOnMachineFunction(MachineFunction &function) {
   bool isChanged = false;
 
   for (MachineBasicBlock *block : ReversePostOrderTraversal<MachineFunction *>(&function)) {
-    bool isWhole = false;
-    for (MachineInstr &inst : *block) {
-      if (inst.getOpcode() == enters || inst.getOpcode() == exits)
-        isWhole = inst.getOpcode() == enters;
-      else if (isWhole || inst.getOpcode() == setsInactive)
+    MachineInstr *enter = nullptr; // of the region
+    for (MachineInstr &inst : make_early_inc_range(*block)) {
+      if (inst.getOpcode() == enters || inst.getOpcode() == exits) {
+        enter = inst.getOpcode() == enters ? &inst : nullptr;
+      } else if (enter && inst.isImplicitDef()) {
+        inst.moveBefore(enter);
+        intervals->handleMove(inst);
+        isChanged = true;
+      } else if (enter || inst.getOpcode() == setsInactive) {
         for (const MachineOperand &result : inst.defs()) {
           isChanged |= confine(result.getReg());
           allocate(result.getReg());
         }
+      }
     }
   }
   for (Register reg : reverse(allocated))
