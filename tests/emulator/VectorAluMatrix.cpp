@@ -100,6 +100,29 @@ TEST(VectorAluMatrix, ResultMayReplaceTheAddend) {
   });
 }
 
+// The result's first registers are the addend's last ones.
+TEST(VectorAluMatrix, ResultMayOverlapTheAddend) {
+  for (unsigned lanes : {32u, 64u})
+    for (bool integer : {false, true})
+      for (unsigned distance : {1u, 3u}) {
+        Matrix a = matrix(4, -8, 7), b = matrix(5, -8, 7), c = matrix(6, -1000, 1000);
+        TestWave w(lanes, kRegisters);
+        auto bits = [&](int value) { return uint32_t(integer ? value : f(float(value))); };
+        placeRows(w, kB, a, integer ? 8 : 16, integer ? encodeInteger : encodeHalf);
+        placeRows(w, kC, transposed(b), integer ? 8 : 16, integer ? encodeInteger : encodeHalf);
+        forAccumulator(lanes, [&](unsigned r, unsigned lane, unsigned row, unsigned column) {
+          w.at(r, lane) = bits(c[row][column]);
+        });
+        w.vector(0, kB).vector(1, kC).vector(2, 0).result(distance);
+        w.modifiers(0, integer).modifiers(1, integer);
+        w.run(integer ? "V_WMMA_I32_16X16X16_IU8" : "V_WMMA_F32_16X16X16_F16");
+        Matrix d = product(a, b, c);
+        forAccumulator(lanes, [&](unsigned r, unsigned lane, unsigned row, unsigned column) {
+          EXPECT_EQ(w.at(distance + r, lane), bits(d[row][column])) << row << " " << column;
+        });
+      }
+}
+
 TEST(VectorAluMatrix, ModifiersAndScalarAddend) {
   Matrix a = matrix(7, -8, 8), b = matrix(8, -8, 8), c = {};
   TestWave w(32, kRegisters);

@@ -28,6 +28,10 @@ public:
     op.source[source] = r * kBlockLanes;
     return *this;
   }
+  TestWave &result(unsigned r) {
+    op.result = r * kBlockLanes;
+    return *this;
+  }
   TestWave &scalar(unsigned source, uint32_t value) {
     op.kind[source] = OperandKind::Scalar;
     op.source[source] = 10 + source;

@@ -106,6 +106,9 @@ template <class V, class T> [[gnu::always_inline]] inline void storeRun(T *to, V
   std::memcpy(to, &value, sizeof value);
 }
 
+/// A number in all lanes; its difference to 0 is itself, while a sum of it and 0 would be made.
+template <class V, class T> [[gnu::always_inline]] inline V splat(T value) { return value - V{}; }
+
 /// All codes of a format up to 8 bits.
 template <SmallFormat kFormat> struct SmallValues {
   float at[1u << kFormat.width()];

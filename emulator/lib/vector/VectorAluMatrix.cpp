@@ -19,17 +19,6 @@ constexpr uint32_t kNegLow = 1, kNegHigh = 2, kOpSel = 4;
 constexpr unsigned kWide = kWmmaSize;
 using R = Run<kWide>;
 
-/// Calls `visit(lane, item, sums)` for all of C or D.
-template <class Visit>
-void forOutput(const WaveOperands &w, MatrixProduct<float> &product, Visit visit) {
-  const unsigned lanes = w.laneCount(), items = kWmmaSize * kWmmaSize / lanes;
-  const bool packed = w.matrix().packedHalves;
-  auto placeOf = [&](unsigned lane, unsigned item) {
-    return packed ? packedOutput(lanes, lane, item) : repeatedOutput(lanes, lane, item);
-  };
-  product.forOutput<kWide>(lanes, items, placeOf, visit);
-}
-
 template <MatrixFormat kA, MatrixFormat kB, bool kSparse>
 void loadInputs(WaveOperands &w, MatrixProduct<float> &product) {
   const MatrixShape &shape = product.shape;
@@ -63,90 +52,128 @@ void loadInputs(WaveOperands &w, MatrixProduct<float> &product) {
                            });
 }
 
-/// C's register: that of source 2, or of the destination where source 2 has indices.
+/// C's registers: those of source 2, or of the destination where source 2 has indices.
 template <bool kSparse> VectorRegisters addendRegisters(const WaveOperands &w) {
   return kSparse ? resultRegisters(w) : sourceRegisters(w, 2);
 }
-template <bool kSparse> R::Float modifiedAddend(const WaveOperands &w, R::Float value) {
-  const uint32_t modifiers = kSparse ? 0 : w.modifiers(2);
-  auto bits = std::bit_cast<R::Word>(value);
-  bits &= modifiers & kNegHigh ? 0x7fffffffu : 0xffffffffu;
-  bits ^= modifiers & kNegLow ? 0x80000000u : 0u;
-  return std::bit_cast<R::Float>(bits);
-}
+/// What C's neg bits do to its elements.
+struct AddendSigns {
+  uint32_t kept, flipped;
+  AddendSigns(const WaveOperands &w, bool isSparse) {
+    const uint32_t modifiers = isSparse ? 0 : w.modifiers(2);
+    kept = modifiers & kNegHigh ? 0x7fffffffu : 0xffffffffu;
+    flipped = modifiers & kNegLow ? 0x80000000u : 0u;
+  }
+  R::Float operator()(R::Word bits) const {
+    return std::bit_cast<R::Float>((bits & kept) ^ flipped);
+  }
+};
 
-template <unsigned kUnit = 1> void addFloats(WaveOperands &w, MatrixProduct<float> &product) {
-  if (w.reversesSums())
-    product.addPerturbed<kWide, kUnit>();
+/// Elements of C or D in a lane.
+unsigned itemsOf(const WaveOperands &w) { return kWmmaSize * kWmmaSize / w.laneCount(); }
+
+/// D = C and the products: `load(lane, item)` gives kWide elements of C, `store(lane, item, sums)`
+/// takes those of D. `kUnit`: the last place of D's type, in units of f32's.
+template <unsigned kTerms, bool kSparse, unsigned kUnit = 1, class Load, class Store>
+void addProducts(WaveOperands &w, MatrixProduct<float> &product, bool perturbs, Load load,
+                 Store store) {
+  const unsigned lanes = w.laneCount(), items = itemsOf(w);
+  auto add = [&](auto placeOf) {
+    if (!kSparse && !perturbs)
+      return product.addInOrderTo<kWide, kTerms, kWmmaSize>(lanes, items, placeOf, load, store);
+    product.forOutput<kWide>(lanes, items, placeOf, [&](unsigned lane, unsigned item, float *sums) {
+      storeRun(sums, load(lane, item));
+    });
+    if (perturbs)
+      product.addPerturbed<kWide, kUnit>();
+    else
+      product.addInOrder<kWide>();
+    product.forOutput<kWide>(lanes, items, placeOf,
+                             [&](unsigned lane, unsigned item, const float *sums) {
+                               store(lane, item, loadRun<R::Float>(sums));
+                             });
+  };
+  if (w.matrix().packedHalves)
+    add([&](unsigned lane, unsigned item) { return packedOutput(lanes, lane, item); });
   else
-    product.addInOrder<kWide>();
+    add([&](unsigned lane, unsigned item) { return repeatedOutput(lanes, lane, item); });
 }
 
-template <bool kSparse> void multiplyToFloat(WaveOperands &w, MatrixProduct<float> &product) {
-  const VectorRegisters c = addendRegisters<kSparse>(w), d = resultRegisters(w);
-  forOutput(w, product, [&](unsigned lane, unsigned item, float *sums) {
-    const auto values = std::bit_cast<R::Float>(addendRun<kWide>(w, c, lane, item));
-    storeRun(sums, modifiedAddend<kSparse>(w, values));
-  });
-  addFloats(w, product);
-  forOutput(w, product, [&](unsigned lane, unsigned item, const float *sums) {
-    storeRun(d.lanes(lane, item), loadRun<R::Float>(sums));
-  });
+template <unsigned kTerms, bool kSparse>
+void multiplyToFloat(WaveOperands &w, MatrixProduct<float> &product) {
+  const VectorRegisters d = resultRegisters(w);
+  const Addends c(addendRegisters<kSparse>(w), d, w.laneCount(), itemsOf(w));
+  const AddendSigns signs(w, kSparse);
+  addProducts<kTerms, kSparse>(
+      w, product, w.reversesSums(),
+      [&](unsigned lane, unsigned item) {
+        return signs(addendRun<kWide>(w, c.registers, lane, item));
+      },
+      [&](unsigned lane, unsigned item, R::Float sums) { storeRun(d.lanes(lane, item), sums); });
 }
 
 /// T is the 16-bit type of C and D.
-template <class T, bool kSparse>
+template <class T, unsigned kTerms, bool kSparse>
 void multiplyToHalf(WaveOperands &w, MatrixProduct<float> &product) {
   const bool packed = w.matrix().packedHalves;
-  const VectorRegisters c = addendRegisters<kSparse>(w), d = resultRegisters(w);
+  const VectorRegisters d = resultRegisters(w);
+  const Addends c(addendRegisters<kSparse>(w), d, w.laneCount(),
+                  packed ? itemsOf(w) / 2 : itemsOf(w));
+  const AddendSigns signs(w, kSparse);
   auto at = [&](unsigned item) -> std::pair<unsigned, unsigned> { // register, first bit
     if (packed)
       return {item / 2, item % 2 * 16};
     return {item, w.modifiers(2) & kOpSel ? 16 : 0};
   };
-  forOutput(w, product, [&](unsigned lane, unsigned item, float *sums) {
-    const auto [r, shift] = at(item);
-    const R::Word words = addendRun<kWide>(w, c, lane, r) >> (c.first ? shift : 0);
-    R::Float values;
-    for (unsigned i = 0; i < kWide; ++i)
-      values[i] = std::bit_cast<T>(uint16_t(words[i]));
-    storeRun(sums, modifiedAddend<kSparse>(w, values));
-  });
-  addFloats<(std::is_same_v<T, Half> ? 1u << 13 : 1u << 16)>(w, product);
-  forOutput(w, product, [&](unsigned lane, unsigned item, const float *sums) {
-    const auto [r, shift] = at(item);
-    uint32_t *words = d.lanes(lane, r);
-    for (unsigned i = 0; i < kWide; ++i) {
-      const uint32_t bits = std::bit_cast<uint16_t>(T(sums[i]));
-      words[i] = (words[i] & ~(0xffffu << shift)) | bits << shift;
-    }
-  });
+  addProducts<kTerms, kSparse, std::is_same_v<T, Half> ? 1u << 13 : 1u << 16>(
+      w, product, w.reversesSums(),
+      [&](unsigned lane, unsigned item) {
+        const auto [r, shift] = at(item);
+        const bool isVector = c.registers.first;
+        const R::Word words = addendRun<kWide>(w, c.registers, lane, r) >> (isVector ? shift : 0);
+        R::Float values;
+        for (unsigned i = 0; i < kWide; ++i)
+          values[i] = std::bit_cast<T>(uint16_t(words[i]));
+        return signs(std::bit_cast<R::Word>(values));
+      },
+      [&](unsigned lane, unsigned item, R::Float sums) {
+        const auto [r, shift] = at(item);
+        uint32_t *words = d.lanes(lane, r);
+        for (unsigned i = 0; i < kWide; ++i) {
+          const uint32_t bits = std::bit_cast<uint16_t>(T(sums[i]));
+          words[i] = (words[i] & ~(0xffffu << shift)) | bits << shift;
+        }
+      });
 }
 
-template <bool kSparse> void multiplyToInteger(WaveOperands &w, MatrixProduct<float> &product) {
-  const VectorRegisters c = addendRegisters<kSparse>(w), d = resultRegisters(w);
-  product.clearSums();
-  product.addInOrder<kWide>();
+template <unsigned kTerms, bool kSparse>
+void multiplyToInteger(WaveOperands &w, MatrixProduct<float> &product) {
+  const VectorRegisters d = resultRegisters(w);
+  const Addends c(addendRegisters<kSparse>(w), d, w.laneCount(), itemsOf(w));
   const Saturate saturate{w.clamp()};
-  forOutput(w, product, [&](unsigned lane, unsigned item, const float *sums) {
-    const R::Word addends = addendRun<kWide>(w, c, lane, item);
-    uint32_t *words = d.lanes(lane, item);
-    for (unsigned i = 0; i < kWide; ++i)
-      words[i] =
-          uint32_t(narrowed<int32_t>(int64_t(int32_t(addends[i])) + int32_t(sums[i]), saturate));
-  });
+  addProducts<kTerms, kSparse>(
+      w, product, false, [](unsigned, unsigned) { return R::Float{}; },
+      [&](unsigned lane, unsigned item, R::Float sums) {
+        const R::Word addends = addendRun<kWide>(w, c.registers, lane, item);
+        uint32_t *words = d.lanes(lane, item);
+        for (unsigned i = 0; i < kWide; ++i)
+          words[i] = uint32_t(
+              narrowed<int32_t>(int64_t(int32_t(addends[i])) + int32_t(sums[i]), saturate));
+      });
 }
 
 /// Whether all copies of A and B are the same, as they should be.
 bool areRepeated(const WaveOperands &w, unsigned words) {
+  const unsigned lanes = w.laneCount();
+  R::Word different = {};
   for (unsigned source : {0u, 1u}) {
     const VectorRegisters registers = sourceRegisters(w, source);
     for (unsigned r = 0; r < words; ++r)
-      for (unsigned lane = kWmmaSize; lane < w.laneCount(); lane += kWmmaSize)
-        if (std::memcmp(registers.lanes(0, r), registers.lanes(lane, r), kWmmaSize * 4) != 0)
-          return false;
+      for (unsigned lane = kWmmaSize; lane < lanes; lane += kWmmaSize)
+        different |=
+            loadRun<R::Word>(registers.lanes(0, r)) ^ loadRun<R::Word>(registers.lanes(lane, r));
   }
-  return true;
+  return __builtin_reduce_or(different) == 0;
 }
 
 template <unsigned kDepth, MatrixFormat kA, MatrixFormat kB, MatrixFormat kSum, bool kSparse>
@@ -157,14 +184,15 @@ void multiply(WaveOperands &w) {
   MatrixProduct<float> product({kWmmaSize, kWmmaSize, kDepth, blocks, kA, kB, kSum}, kSparse);
   product.copies = copies;
   loadInputs<kA, kB, kSparse>(w, product);
+  constexpr unsigned kTerms = kSparse ? kDepth / 2 : kDepth;
   if constexpr (kSum == F16)
-    multiplyToHalf<Half, kSparse>(w, product);
+    multiplyToHalf<Half, kTerms, kSparse>(w, product);
   else if constexpr (kSum == Bf16)
-    multiplyToHalf<Bfloat, kSparse>(w, product);
+    multiplyToHalf<Bfloat, kTerms, kSparse>(w, product);
   else if constexpr (kSum == I8)
-    multiplyToInteger<kSparse>(w, product);
+    multiplyToInteger<kTerms, kSparse>(w, product);
   else
-    multiplyToFloat<kSparse>(w, product);
+    multiplyToFloat<kTerms, kSparse>(w, product);
 }
 template <MatrixFormat kSum, unsigned kDepth, MatrixFormat kA, MatrixFormat kB = kA>
 constexpr Operation wmma = wavewise<multiply<kDepth, kA, kB, kSum, false>>;

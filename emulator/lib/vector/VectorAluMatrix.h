@@ -30,6 +30,7 @@ struct MatrixShape {
 };
 
 constexpr unsigned kMaxElements = 2048; // of A, B or C over all blocks
+constexpr unsigned kAtOnce = 4;         // rows: their chains overlap, and share what is read of B
 
 /// The depth of each element of a lane, relative to the first: the same in all groups.
 struct DepthTable {
@@ -42,6 +43,21 @@ struct DepthTable {
         at[e] = first + i;
   }
 };
+
+template <MatrixFormat kFormat> constexpr bool isPairwise(ProductSum unit, unsigned inLane) {
+  using enum MatrixFormat;
+  return (kFormat == F16 || kFormat == Bf16) && unit == ProductSum::Pairwise && inLane <= 4;
+}
+template <MatrixFormat kFormat> constexpr bool isAligned(ProductSum unit) {
+  using enum MatrixFormat;
+  constexpr bool kIsHalf = kFormat == F16 || kFormat == Bf16;
+  constexpr bool kIsSmall = kFormat == Fp8 || kFormat == Bf8;
+  return (kIsHalf || kIsSmall || kFormat == Xf32) && unit == ProductSum::Aligned;
+}
+/// Whether products of a format are added in order by a unit that holds `inLane` of them in a lane.
+template <MatrixFormat kFormat> constexpr bool isInOrder(ProductSum unit, unsigned inLane) {
+  return !isPairwise<kFormat>(unit, inLane) && !isAligned<kFormat>(unit);
+}
 
 /// A, B and the sums of one instruction. T is what is summed.
 template <class T> struct MatrixProduct {
@@ -105,6 +121,35 @@ template <class T> struct MatrixProduct {
       }
   }
 
+  /// C becomes D by a dense product, added in order: what addInOrder() between two forOutput()
+  /// does, but sums stay in registers of the host. `load(lane, item)` gives N elements of C, and
+  /// `store(lane, item, values)` takes those of D.
+  template <unsigned N, unsigned kTerms, unsigned kSize, class PlaceOf, class Load, class Store>
+  void addInOrderTo(unsigned lanes, unsigned items, PlaceOf placeOf, Load load, Store store) {
+    using V = Sums<N>;
+    for (unsigned i = 0; i < shape.blocks * kTerms * kSize; i += N)
+      storeRun(a + i, V{} + loadRun<V>(a + i)); // +0 in place of -0
+    for (unsigned lane = 0; lane < lanes; lane += N)
+      for (unsigned item = 0; item < items; item += kAtOnce) {
+        const OutputPlace place = placeOf(lane, item);
+        const unsigned block = shape.blocks == 1 ? 0 : place.block;
+        const T *rows[kAtOnce];
+        V sum[kAtOnce];
+#pragma unroll
+        for (unsigned i = 0; i < kAtOnce; ++i) {
+          rows[i] = a + block * kTerms * kSize + placeOf(lane, item + i).row;
+          sum[i] = load(lane, item + i);
+        }
+        const T *columns = b + block * kTerms * kSize + place.column;
+#pragma unroll
+        for (unsigned t = 0; t < kTerms; ++t)
+          addTerm(rows, t * kSize, loadRun<V>(columns + t * kSize), sum);
+#pragma unroll
+        for (unsigned i = 0; i < kAtOnce; ++i)
+          store(lane, item + i, canonicalNans<V, T>(sum[i]));
+      }
+  }
+
   /// `add(product row, row of all blocks, column, sums)` gives the N sums with the products.
   template <unsigned N, class Add> [[gnu::always_inline]] void forRows(Add add) {
     for (unsigned block = 0; block < shape.blocks; ++block)
@@ -123,14 +168,13 @@ template <class T> struct MatrixProduct {
   }
 
   template <unsigned N> void addInOrder() {
-    constexpr unsigned kAtOnce = 4; // rows: their chains overlap, and share what is read of B
     if (isSparse || shape.rows < kAtOnce * rowStep())
       return forRows<N>(
           [](const ProductRow<T> &row, auto sum) { return RUBIA_ISA::addInOrder(row, sum); });
     for (unsigned block = 0; block < shape.blocks; ++block)
       for (unsigned row = copies ? block : 0; row < shape.rows; row += kAtOnce * rowStep())
         for (unsigned column = 0; column < shape.columns; column += N)
-          addRowsInOrder<N, kAtOnce>(block, row, column);
+          addRowsInOrder<N>(block, row, column);
   }
   template <unsigned N> void addReversed() {
     forRows<N>([](const ProductRow<T> &row, auto sum) { return RUBIA_ISA::addReversed(row, sum); });
@@ -165,13 +209,12 @@ template <class T> struct MatrixProduct {
   void addAsUnit(ProductSum unit, bool flush16, unsigned inLane, const InputReading &ofA,
                  const InputReading &ofB) {
     using enum MatrixFormat;
-    constexpr bool kIsHalf = kFormat == F16 || kFormat == Bf16;
     constexpr bool kIsFp8 = kFormat == Fp8 || kFormat == Bf8;
-    if constexpr (kIsHalf)
-      if (unit == ProductSum::Pairwise && inLane <= 4)
+    if constexpr (kFormat == F16 || kFormat == Bf16)
+      if (isPairwise<kFormat>(unit, inLane))
         return addPairwise<N>(inLane, flush16);
-    if constexpr (kIsHalf || kIsFp8 || kFormat == Xf32)
-      if (unit == ProductSum::Aligned)
+    if constexpr (kFormat == F16 || kFormat == Bf16 || kIsFp8 || kFormat == Xf32)
+      if (isAligned<kFormat>(unit))
         return addAligned<N, kIsFp8>(kIsFp8            ? 16
                                      : kFormat == Xf32 ? 4
                                                        : atMost(terms, 8),
@@ -190,25 +233,32 @@ private:
   T *sumsOf(unsigned block, unsigned row, unsigned column) {
     return sums + ((copies ? 0 : block * shape.rows) + row) * shape.columns + column;
   }
+  template <class V>
+  [[gnu::always_inline]] static void addTerm(const T *const (&rows)[kAtOnce], unsigned at,
+                                             V columns, V (&sum)[kAtOnce]) {
+#pragma unroll
+    for (unsigned i = 0; i < kAtOnce; ++i)
+      sum[i] = __builtin_elementwise_fma(splat<V>(rows[i][at]), columns, sum[i]);
+  }
   /// Rows `row`, row + rowStep(), ... of a dense product.
-  template <unsigned N, unsigned kCount>
+  template <unsigned N>
   [[gnu::always_inline]] void addRowsInOrder(unsigned block, unsigned row, unsigned column) {
     using V = Sums<N>;
     const T *x = a + block * terms * shape.rows + row;
     const T *y = b + block * shape.depth * shape.columns + column;
     const unsigned step = rowStep();
-    V sum[kCount];
+    V sum[kAtOnce];
 #pragma unroll
-    for (unsigned i = 0; i < kCount; ++i)
+    for (unsigned i = 0; i < kAtOnce; ++i)
       sum[i] = loadRun<V>(sumsOf(block, row + i * step, column));
     for (unsigned t = 0; t < terms; ++t, x += shape.rows, y += shape.columns) {
       const V columns = loadRun<V>(y);
 #pragma unroll
-      for (unsigned i = 0; i < kCount; ++i)
+      for (unsigned i = 0; i < kAtOnce; ++i)
         sum[i] = __builtin_elementwise_fma(V{} + x[i * step], columns, sum[i]);
     }
 #pragma unroll
-    for (unsigned i = 0; i < kCount; ++i)
+    for (unsigned i = 0; i < kAtOnce; ++i)
       storeRun(sumsOf(block, row + i * step, column), canonicalNans<V, T>(sum[i]));
   }
 
@@ -245,18 +295,33 @@ private:
         const unsigned depth = layout.depth(group, 0);
         for (unsigned line = 0; line < layout.lines; line += N) {
           const unsigned lane = laneOf(block, line, group);
-          for (unsigned e = 0; e < elements; ++e) {
-            const bool negate = e & 1 ? reading.negateOdd : reading.negateEven;
-            if constexpr (kFormat == MatrixFormat::F64) {
-              auto value = doubles<N>(registers, lane, e);
+          const auto take = [&](unsigned e, auto codes) { // of F64 there are none
+            const auto value = decodeRun<N, kFormat>(reading, codes & kMask);
+            visit(block, line, group, depth, e,
+                  (e & 1 ? reading.negateOdd : reading.negateEven) ? -value : value);
+          };
+          if constexpr (kFormat == MatrixFormat::F64) {
+            for (unsigned e = 0; e < elements; ++e) {
+              const bool negate = e & 1 ? reading.negateOdd : reading.negateEven;
+              const auto value = doubles<N>(registers, lane, e);
               visit(block, line, group, depth, e, negate ? -value : value);
-            } else {
+            }
+          } else if constexpr (32 % kBits == 0) {
+            constexpr unsigned kPerWord = 32 / kBits;
+            for (unsigned e = 0; e < elements; e += kPerWord) {
+              const auto words = loadRun<Word>(registers.lanes(lane, e / kPerWord));
+#pragma unroll
+              for (unsigned i = 0; i < kPerWord; ++i)
+                if (e + i < elements)
+                  take(e + i, words >> kBits * i);
+            }
+          } else {
+            for (unsigned e = 0; e < elements; ++e) {
               const unsigned first = kBits * e;
               Word codes = loadRun<Word>(registers.lanes(lane, first / 32)) >> first % 32;
-              if (32 % kBits != 0 && first % 32 + kBits > 32)
+              if (first % 32 + kBits > 32)
                 codes |= loadRun<Word>(registers.lanes(lane, first / 32 + 1)) << (32 - first % 32);
-              const auto value = decodeRun<N, kFormat>(reading, codes & kMask);
-              visit(block, line, group, depth, e, negate ? -value : value);
+              take(e, codes);
             }
           }
         }
@@ -309,6 +374,26 @@ inline float clampedOverflow(const FloatMode &mode, float value) {
   return mode.fp16Overflow && isInfinite(value) ? __builtin_copysignf(0x1.fffffep127f, value)
                                                 : value;
 }
+
+/// C's registers, which have `dwords` words in a lane; a copy of them where D overlaps them without
+/// being the same, so that D can be written before all of C is read.
+class Addends {
+public:
+  Addends(VectorRegisters c, const VectorRegisters &d, unsigned lanes, unsigned dwords)
+      : registers(c) {
+    const ptrdiff_t distance = d.first - c.first, size = ptrdiff_t(dwords) * kBlockLanes;
+    if (!c.first || distance == 0 || distance >= size || distance <= -size) [[likely]]
+      return;
+    registers = {words, size_t(size)};
+    for (unsigned lane = 0; lane < lanes; lane += kBlockLanes)
+      std::memcpy(registers.lanes(lane, 0), c.lanes(lane, 0), size_t(size) * sizeof words[0]);
+  }
+  Addends(const Addends &) = delete;
+  VectorRegisters registers;
+
+private:
+  alignas(64) uint32_t words[kMaxElements];
+};
 
 /// N words of C, from its registers or a constant.
 template <unsigned N>

@@ -44,14 +44,16 @@ MatrixFormat selectedFormat(unsigned code) {
 
 template <MatrixShape kShape> constexpr unsigned kRun = kShape.columns < 16 ? kShape.columns : 16;
 
+template <MatrixShape kShape>
+constexpr unsigned kItems = kShape.blocks * kShape.rows * kShape.columns / 64;
+template <MatrixShape kShape> constexpr OutputPlace placeOf(unsigned lane, unsigned item) {
+  return mfmaOutput(kShape.rows, kShape.columns, kShape.sum == F64, lane, item);
+}
+
 /// Calls `visit(lane, item, sums)` for all of C or D.
 template <MatrixShape kShape, class T, class Visit>
 void forOutput(MatrixProduct<T> &product, Visit visit) {
-  constexpr unsigned kItems = kShape.blocks * kShape.rows * kShape.columns / 64;
-  auto placeOf = [](unsigned lane, unsigned item) {
-    return mfmaOutput(kShape.rows, kShape.columns, kShape.sum == F64, lane, item);
-  };
-  product.template forOutput<kRun<kShape>>(64, kItems, placeOf, visit);
+  product.template forOutput<kRun<kShape>>(64, kItems<kShape>, placeOf<kShape>, visit);
 }
 
 template <MatrixShape kShape, MatrixFormat kA, class T>
@@ -89,20 +91,32 @@ template <MatrixShape kShape> void multiplyToFloat(WaveOperands &w) {
   const InputReading a = reading(kShape.a), b = reading(kShape.b);
   loadA<kShape, kShape.a>(w, product, a);
   loadB<kShape, kShape.b>(w, product, b);
-  const VectorRegisters c = sourceRegisters(w, 2), d = resultRegisters(w);
-  forOutput<kShape>(product, [&](unsigned lane, unsigned item, float *sums) {
-    const auto values = std::bit_cast<typename R::Float>(addendRun<kWide>(w, c, lane, item));
-    storeRun(sums, flush16 ? flushedRun<kWide>(values, 0x1p-126f) : values);
-  });
+  const VectorRegisters d = resultRegisters(w);
+  const Addends c(sourceRegisters(w, 2), d, 64, kItems<kShape>);
+  auto load = [&](unsigned lane, unsigned item) {
+    const auto values =
+        std::bit_cast<typename R::Float>(addendRun<kWide>(w, c.registers, lane, item));
+    return flush16 ? flushedRun<kWide>(values, 0x1p-126f) : values;
+  };
+  auto store = [&](unsigned lane, unsigned item, R::Float sums) {
+    storeRun(d.lanes(lane, item), sums);
+  };
   const ProductSum unit = productSum(w);
-  if (unit == ProductSum::InOrder && w.reversesSums())
+  constexpr unsigned kInLane =
+      mfmaInput(kShape.rows, kShape.depth, kShape.blocks, bitsOf(kShape.a)).perLane;
+  const bool isPerturbed = unit == ProductSum::InOrder && w.reversesSums();
+  if (!isPerturbed && isInOrder<kShape.a>(unit, kInLane))
+    return product.template addInOrderTo<kWide, kShape.depth, kShape.rows>(
+        64, kItems<kShape>, placeOf<kShape>, load, store);
+  forOutput<kShape>(product, [&](unsigned lane, unsigned item, float *sums) {
+    storeRun(sums, load(lane, item));
+  });
+  if (isPerturbed)
     product.template addPerturbed<kWide>();
   else
-    product.template addAsUnit<kShape.a, kWide>(
-        unit, flush16,
-        mfmaInput(kShape.rows, kShape.depth, kShape.blocks, bitsOf(kShape.a)).perLane, a, b);
+    product.template addAsUnit<kShape.a, kWide>(unit, flush16, kInLane, a, b);
   forOutput<kShape>(product, [&](unsigned lane, unsigned item, const float *sums) {
-    storeRun(d.lanes(lane, item), loadRun<typename R::Float>(sums));
+    store(lane, item, loadRun<typename R::Float>(sums));
   });
 }
 
@@ -143,14 +157,16 @@ template <MatrixShape kShape> void multiplyToInteger(WaveOperands &w) {
   MatrixProduct<float> product(kShape, false);
   loadA<kShape, I8>(w, product, {.format = I8});
   loadB<kShape, I8>(w, product, {.format = I8});
-  product.clearSums();
-  product.template addInOrder<kWide>();
-  const VectorRegisters c = sourceRegisters(w, 2), d = resultRegisters(w);
-  forOutput<kShape>(product, [&](unsigned lane, unsigned item, const float *sums) {
-    const auto sum = __builtin_convertvector(loadRun<typename R::Float>(sums), typename R::Int);
+  const VectorRegisters d = resultRegisters(w);
+  const Addends c(sourceRegisters(w, 2), d, 64, kItems<kShape>);
+  auto zeros = [](unsigned, unsigned) { return typename R::Float{}; };
+  auto store = [&](unsigned lane, unsigned item, R::Float sums) {
+    const auto sum = __builtin_convertvector(sums, typename R::Int);
     const auto word = std::bit_cast<typename R::Word>(sum);
-    storeRun(d.lanes(lane, item), addendRun<kWide>(w, c, lane, item) + word);
-  });
+    storeRun(d.lanes(lane, item), addendRun<kWide>(w, c.registers, lane, item) + word);
+  };
+  product.template addInOrderTo<kWide, kShape.depth, kShape.rows>(64, kItems<kShape>,
+                                                                  placeOf<kShape>, zeros, store);
 }
 
 template <MatrixShape kShape, MatrixFormat... kFormats>
