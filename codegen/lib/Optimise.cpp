@@ -110,8 +110,8 @@ bool hasWholeWaves(const Module &module) {
   });
 }
 
-/// A lane's number may be computed anywhere. LLVM does not know, and so leaves what depends on it in
-/// loops, and uses it behind them: a round of one warp then writes what another one needs there.
+/// A lane's number may be computed anywhere. LLVM does not know, and so leaves what depends on it
+/// in loops, and uses it behind them: a round of one warp then writes what another one needs there.
 /// Both are the same, but checkWholeWaves() cannot know that.
 void letLaneNumbersMove(Module &module) {
   for (Intrinsic::ID number : {Intrinsic::amdgcn_mbcnt_lo, Intrinsic::amdgcn_mbcnt_hi})
