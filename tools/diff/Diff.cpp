@@ -155,13 +155,11 @@ void locateAll(const Capsule &capsule, const ReplayTarget &on, const DiffOptions
 }
 
 /// Bounds that the user gave are the last word.
-void decide(const Capsule &capsule, const Replayed *expected, const Replayed &got,
-            const ReplayTarget &on, bool isOfReference, const DiffOptions &options,
+void decide(const Capsule &capsule, const PerturbedRuns &runs, const DiffOptions &options,
             DiffReport::Target &target) {
-  const bool canTell = expected || !capsule.environment.hasNoResults;
+  const bool canTell = runs.expected || !capsule.environment.hasNoResults;
   if (canTell && !options.bounds.ulps && !options.bounds.relative)
-    decideByPerturbing(capsule, {expected, got, options.work, on, options.perturbed, isOfReference},
-                       target.launches);
+    decideByPerturbing(capsule, runs, target.launches);
 }
 
 /// Looks for what is undefined in the first launches that differ: a replay of its own for each, on
@@ -209,7 +207,8 @@ std::vector<uint64_t> explainedOf(ArrayRef<capsule::LaunchResult> launches) {
 /// Asks a third one about launches that differ or fail: the reference, or a processor about that.
 /// Threads that wrote what differs are followed.
 Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget &on,
-                 const DiffOptions &options, const Chooser &isWanted, DiffReport::Target &target) {
+                 const DiffOptions &options, const Chooser &isWanted, ReferenceRuns &reference,
+                 DiffReport::Target &target) {
   DiffOptions asked = options;
   asked.work.ordinals = explainedOf(target.launches);
   if (asked.work.ordinals.empty())
@@ -232,7 +231,9 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
     Expected<DiffReport::Target> found =
         compareAll(capsule, expected, other, third.name, asked, isAsked);
     if (found)
-      decide(capsule, expected, other, looked, on.isReference, asked, *found);
+      decide(capsule,
+             {expected, other, asked.work, looked, asked.perturbed, on.isReference, reference},
+             asked, *found);
     return found;
   };
   Expected<DiffReport::Target> withRecorded = compared(nullptr, *thirdRun);
@@ -270,7 +271,8 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
           });
       if (!found)
         return found.takeError();
-      decide(capsule, right, *again, looked, on.isReference, one, *found);
+      decide(capsule, {right, *again, one.work, looked, one.perturbed, on.isReference, reference},
+             one, *found);
       const Verdict verdict = found->launches.front().verdict;
       if (verdict == Verdict::Unsupported || (verdict == Verdict::Undecided && !isUndecided))
         return createStringError("it cannot be told");
@@ -367,7 +369,11 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const C
   if (!target)
     return target.takeError();
   const ReplayTarget on = lookedAtOn(*y);
-  decide(capsule, &*a, *b, on, x->isReference || y->isReference, options, *target);
+  ReferenceRuns reference;
+  decide(
+      capsule,
+      {&*a, *b, options.work, on, options.perturbed, x->isReference || y->isReference, reference},
+      options, *target);
   locateAll(capsule, on, options, *target);
   checkAll(capsule, *b, *y, options, *target);
   report.targets.push_back(std::move(*target));
@@ -376,6 +382,7 @@ Error compareBetween(const Capsule &capsule, const DiffOptions &options, const C
 
 Error compareTargets(const Capsule &capsule, const DiffOptions &options, const Chooser &isWanted,
                      DiffReport &report) {
+  ReferenceRuns reference;
   for (const std::string &name :
        options.against.empty() ? targetNames(options) : std::vector{options.against}) {
     const bool isReplay = options.against.empty();
@@ -392,7 +399,9 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
       return target.takeError();
     if (isReplay) {
       const ReplayTarget looked = lookedAtOn(*on);
-      decide(capsule, nullptr, *got, looked, on->isReference, options, *target);
+      decide(capsule,
+             {nullptr, *got, options.work, looked, options.perturbed, on->isReference, reference},
+             options, *target);
       Expected<std::vector<Replayed>> recordings = openRecordings(options);
       if (!recordings)
         return recordings.takeError();
@@ -404,7 +413,7 @@ Error compareTargets(const Capsule &capsule, const DiffOptions &options, const C
           return error;
       locateAll(capsule, looked, options, *target);
       if (options.explain)
-        if (Error error = explainAll(capsule, *got, *on, options, isWanted, *target))
+        if (Error error = explainAll(capsule, *got, *on, options, isWanted, reference, *target))
           return error;
       checkAll(capsule, *got, *on, options, *target);
       if (!options.reduced.empty() && !on->isReference)

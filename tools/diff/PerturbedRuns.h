@@ -8,6 +8,18 @@
 
 namespace rubia::tools {
 
+/// The interpreter's runs of a launch. They do not depend on what a target gave, and a search for
+/// what makes a target differ needs them for each of its settings. Those of the last launch are
+/// kept.
+class ReferenceRuns {
+public:
+  llvm::Expected<Replayed> run(const ReplayWork &work, const capsule::Capsule &capsule);
+
+private:
+  std::tuple<uint64_t, std::string, unsigned> of;   // launch, file with PTX, timeout
+  std::map<std::optional<unsigned>, Replayed> kept; // by noise
+};
+
 struct PerturbedRuns {
   const Replayed *expected; // null: what was recorded
   const Replayed &got;
@@ -15,6 +27,7 @@ struct PerturbedRuns {
   const ReplayTarget &target; // that `got` ran on, or one in the place of the interpreter
   unsigned count;
   bool isOfReference; // `got` or `expected`
+  ReferenceRuns &reference;
 };
 
 /// For each launch that is undecided so far: several replays. The interpreter makes them where it

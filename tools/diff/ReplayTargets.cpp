@@ -561,7 +561,7 @@ Expected<Replayed> Replayed::run(const ReplayWork &work, const Capsule &capsule,
     const bool isBroken = last && !last->status && !last->problem.empty();
     if (last)
       goBehind(last->ordinal);
-    all.parts.push_back(std::make_unique<Capsule>(std::move(*part)));
+    all.parts.push_back(std::make_shared<const Capsule>(std::move(*part)));
     if (!*status && !isBroken)
       break;
     if (!*status)
@@ -571,7 +571,7 @@ Expected<Replayed> Replayed::run(const ReplayWork &work, const Capsule &capsule,
     if (from == capsule.launches.size())
       return failureOf(target, *status); // behind its last launch
     all.lost.push_back(
-        std::make_unique<Launch>(lostOne(capsule.launches[from], work, *status - kSignal)));
+        std::make_shared<const Launch>(lostOne(capsule.launches[from], work, *status - kSignal)));
     ++from;
   }
   return all;
@@ -579,16 +579,16 @@ Expected<Replayed> Replayed::run(const ReplayWork &work, const Capsule &capsule,
 
 Replayed Replayed::of(Capsule capsule) {
   Replayed one;
-  one.parts.push_back(std::make_unique<Capsule>(std::move(capsule)));
+  one.parts.push_back(std::make_shared<const Capsule>(std::move(capsule)));
   return one;
 }
 
 Replayed::Found Replayed::find(uint64_t ordinal) const {
-  for (const std::unique_ptr<Capsule> &part : parts)
+  for (const std::shared_ptr<const Capsule> &part : parts)
     for (const Launch &launch : part->launches)
       if (launch.ordinal == ordinal)
         return {part.get(), &launch};
-  for (const std::unique_ptr<Launch> &launch : lost)
+  for (const std::shared_ptr<const Launch> &launch : lost)
     if (launch->ordinal == ordinal)
       return {parts.front().get(), launch.get()};
   return {nullptr, nullptr};

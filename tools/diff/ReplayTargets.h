@@ -124,8 +124,8 @@ public:
   static Replayed of(capsule::Capsule capsule);
 
 private:
-  std::vector<std::unique_ptr<capsule::Capsule>> parts;
-  std::vector<std::unique_ptr<capsule::Launch>> lost; // that no process survived
+  std::vector<std::shared_ptr<const capsule::Capsule>> parts;
+  std::vector<std::shared_ptr<const capsule::Launch>> lost; // that no process survived
 };
 
 /// The first that the emulator finds in a launch there: by its checks, or as threads in other
