@@ -30,10 +30,7 @@ end:
 }
 )")
                          .str();
-  ModuleSource source;
-  Expected<std::string> code = emit(source.parse(text), optionsFor("gfx1030"), EmitKind::Assembly);
-  EXPECT_TRUE(bool(code));
-  return code ? *code : toString(code.takeError());
+  return emitted(text, EmitKind::Assembly);
 }
 
 TEST(Divisions, OneReciprocalServesALoop) {

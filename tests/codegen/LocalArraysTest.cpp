@@ -35,10 +35,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %out, i64 %x) null_pointer_is_vali
 }
 )")
                          .str();
-  ModuleSource source;
-  Expected<std::string> ir = emit(source.parse(text), optionsFor("gfx1030"), EmitKind::Llvm);
-  EXPECT_TRUE(bool(ir));
-  return ir ? *ir : toString(ir.takeError());
+  return emitted(text, EmitKind::Llvm);
 }
 
 bool keepsNumbers(StringRef ir) { return ir.contains("inttoptr") && ir.contains("ptrtoint"); }

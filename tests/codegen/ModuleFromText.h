@@ -46,4 +46,12 @@ inline Options optionsFor(std::string arch) {
   return options;
 }
 
+/// What is emitted for gfx1030. The message of an error, which fails the test.
+inline std::string emitted(llvm::StringRef text, EmitKind kind) {
+  ModuleSource source;
+  llvm::Expected<std::string> code = emit(source.parse(text), optionsFor("gfx1030"), kind);
+  EXPECT_TRUE(bool(code));
+  return code ? *code : llvm::toString(code.takeError());
+}
+
 } // namespace rubia::codegen::test

@@ -19,10 +19,7 @@ entry:
   %mine = getelementptr [4 x i32], ptr addrspace(1) %in, i32 %id
 )" + body + "}\n")
                          .str();
-  ModuleSource source;
-  Expected<std::string> code = emit(source.parse(text), optionsFor("gfx1030"), EmitKind::Assembly);
-  EXPECT_TRUE(bool(code));
-  return code ? *code : toString(code.takeError());
+  return emitted(text, EmitKind::Assembly);
 }
 
 TEST(TargetForms, ConditionsAreCountedByCarries) {
@@ -81,8 +78,7 @@ end:
 }
 
 TEST(TargetForms, FewArgumentsAreReadAtTheStart) {
-  ModuleSource source;
-  Expected<std::string> code = emit(source.parse(R"(
+  const std::string code = emitted(R"(
 target triple = "amdgcn-amd-amdhsa"
 define amdgpu_kernel void @k(ptr addrspace(4) byref([24 x i8]) align 16 %arguments) {
   %second = getelementptr i8, ptr addrspace(4) %arguments, i64 8
@@ -98,11 +94,10 @@ end:
   ret void
 }
 !0 = !{}
-)"),
-                                    optionsFor("gfx1030"), EmitKind::Assembly);
-  ASSERT_TRUE(bool(code)) << toString(code.takeError());
-  EXPECT_EQ(StringRef(*code).count("s_load_dword"), 1u) << *code;
-  EXPECT_TRUE(StringRef(*code).contains("s_load_dwordx4")) << *code;
+)",
+                                   EmitKind::Assembly);
+  EXPECT_EQ(StringRef(code).count("s_load_dword"), 1u) << code;
+  EXPECT_TRUE(StringRef(code).contains("s_load_dwordx4")) << code;
 }
 
 } // namespace

@@ -272,6 +272,33 @@ TEST(Ipc, AnEventOfADeadProcessIsAnError) {
   EXPECT_EQ(cu("cuEventSynchronize", event), kLaunchFailed);
 }
 
+MemoryPoolProperties sharedPool() {
+  MemoryPoolProperties properties = {};
+  properties.allocationType = 1;
+  properties.handleTypes = kDescriptor;
+  properties.location = {1, 0};
+  return properties;
+}
+
+/// 1,000 bytes with words of 5. The other process gets their pool and then their pointer.
+void *givenFromPool(const Channel &child) {
+  const MemoryPoolProperties properties = sharedPool();
+  MemoryPool *pool = nullptr;
+  void *memory = nullptr;
+  int descriptor = -1;
+  HipIpcHandle data = {};
+  DONE(cu("cuMemPoolCreate", &pool, &properties));
+  DONE(cu("cuMemAllocFromPoolAsync", &memory, size_t(1000), pool, kNone));
+  DONE(fill(memory, 5, 250));
+  DONE(cu("cuMemPoolExportToShareableHandle", static_cast<void *>(&descriptor), pool, kDescriptor,
+          kNoFlags));
+  DONE(cu("cuMemPoolExportPointer", &data, memory));
+  child.sendDescriptor(descriptor);
+  child.send(data);
+  DONE(close(descriptor));
+  return memory;
+}
+
 // As Python's multiprocessing does it, which gives a new process its arguments before that runs.
 TEST(Ipc, PoolsAreOpenedBeforeThereIsAContext) {
   Peer peer([](Channel parent) {
@@ -299,23 +326,7 @@ TEST(Ipc, PoolsAreOpenedBeforeThereIsAContext) {
     parent.meet();
   });
   makeContext();
-  MemoryPoolProperties properties = {};
-  properties.allocationType = 1;
-  properties.handleTypes = kDescriptor;
-  properties.location = {1, 0};
-  MemoryPool *pool = nullptr;
-  void *memory = nullptr;
-  int descriptor = -1;
-  HipIpcHandle data = {};
-  DONE(cu("cuMemPoolCreate", &pool, &properties));
-  DONE(cu("cuMemAllocFromPoolAsync", &memory, size_t(1000), pool, kNone));
-  DONE(fill(memory, 5, 250));
-  DONE(cu("cuMemPoolExportToShareableHandle", static_cast<void *>(&descriptor), pool, kDescriptor,
-          kNoFlags));
-  DONE(cu("cuMemPoolExportPointer", &data, memory));
-  peer.channel().sendDescriptor(descriptor);
-  peer.channel().send(data);
-  EXPECT_EQ(close(descriptor), 0);
+  void *memory = givenFromPool(peer.channel());
   peer.channel().meet();
   EXPECT_EQ(wordAt(memory), 6u);
 }
@@ -346,22 +357,7 @@ TEST(Ipc, MemoryThatAnotherStreamStillFillsIsFreed) {
     parent.meet();
   });
   makeContext();
-  MemoryPoolProperties properties = {};
-  properties.allocationType = 1;
-  properties.handleTypes = kDescriptor;
-  properties.location = {1, 0};
-  MemoryPool *pool = nullptr;
-  void *memory = nullptr;
-  int descriptor = -1;
-  HipIpcHandle data = {};
-  DONE(cu("cuMemPoolCreate", &pool, &properties));
-  DONE(cu("cuMemAllocFromPoolAsync", &memory, size_t(1000), pool, kNone));
-  DONE(fill(memory, 5, 250));
-  DONE(cu("cuMemPoolExportToShareableHandle", static_cast<void *>(&descriptor), pool, kDescriptor,
-          kNoFlags));
-  DONE(cu("cuMemPoolExportPointer", &data, memory));
-  peer.channel().sendDescriptor(descriptor);
-  peer.channel().send(data);
+  void *memory = givenFromPool(peer.channel());
   peer.channel().meet();
   EXPECT_EQ(wordAt(memory), 6u);
   EXPECT_EQ(peer.end(), 0);
@@ -391,10 +387,7 @@ TEST(Ipc, PoolsAreOpenedByDescriptorAndPointer) {
   });
   const Channel child = peer.channel();
   makeContext();
-  MemoryPoolProperties properties = {};
-  properties.allocationType = 1;
-  properties.handleTypes = kDescriptor;
-  properties.location = {1, 0};
+  MemoryPoolProperties properties = sharedPool();
   MemoryPool *pool = nullptr, *plain = nullptr;
   void *memory = nullptr, *unshared = nullptr;
   int descriptor = -1;
