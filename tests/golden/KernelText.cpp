@@ -119,6 +119,16 @@ std::optional<std::vector<uint8_t>> contentsFrom(StringRef rule, size_t size, St
   return bytes;
 }
 
+/// The same, made once: kernels of one template have the same buffers, and most are not run.
+const std::optional<std::vector<uint8_t>> &contentsOf(StringRef rule, size_t size, StringRef seed) {
+  static std::map<std::tuple<std::string, size_t, std::string>, std::optional<std::vector<uint8_t>>>
+      made;
+  const auto [at, isNew] = made.try_emplace({rule.str(), size, seed.str()});
+  if (isNew)
+    at->second = contentsFrom(rule, size, seed);
+  return at->second;
+}
+
 struct FloatFormat {
   StringRef name;
   unsigned bytes;
@@ -302,10 +312,10 @@ Error Template::addParameter(const Line &line, StringRef arguments, KernelCase &
   size_t bytes = 0;
   if (size.getAsInteger(10, bytes) || bytes > 1 << 20)
     return wrong(line, "not a size: " + size);
-  auto contents = contentsFrom(rule, bytes, seed);
+  const auto &contents = contentsOf(rule, bytes, seed);
   if (!contents)
     return wrong(line, "unknown rule: " + rule);
-  parameter.bytes = std::move(*contents);
+  parameter.bytes = *contents;
   kernel.parameters.push_back(std::move(parameter));
   return Error::success();
 }
