@@ -5,7 +5,7 @@
 
 #include "Textures.h"
 
-constexpr int kSide = 32, kLevels = 3, kRounds = 4, kWindow = 4;
+constexpr int kSide = 24, kLevels = 3, kRounds = 3, kWindow = 3;
 constexpr float kMoveX = 2.6f, kMoveY = -1.7f;
 
 __host__ __device__ inline float pattern(float x, float y) {
@@ -98,8 +98,8 @@ int main() {
   }
   std::vector<float> found, expected;
   const std::vector<float2> moved = download(flow[0], kSide * kSide);
-  for (int y = 12; y < kSide - 12; ++y)
-    for (int x = 12; x < kSide - 12; ++x) {
+  for (int y = 8; y < kSide - 8; ++y)
+    for (int x = 8; x < kSide - 8; ++x) {
       found.insert(found.end(), {moved[y * kSide + x].x, moved[y * kSide + x].y});
       expected.insert(expected.end(), {kMoveX, kMoveY});
     }
