@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `rubia inspect` says of programs, and what then happens: each is run on the emulator.
 
-Usage: verdicts.py RUBIA CLANG SOURCE_ROOT [--nvcc NVCC] [--cache FOLDER] [--programs PROGRAM...] [-- TEST...]
+Usage: verdicts.py RUBIA CLANG SOURCE_ROOT [--nvcc NVCC] [--cache FOLDER] [--made FOLDER [--build]] [--programs PROGRAM...] [-- TEST...]
 """
 import argparse
+import hashlib
 import json
 import os
 import pathlib
@@ -63,6 +64,8 @@ class VerdictTest(unittest.TestCase):
         return clean | {"RUBIA_DEVICE": "emulator", "RUBIA_ARCH": "gfx1100", "RUBIA_CACHE_DIR": str(self.cache)} | more
 
     def rubia(self, *arguments, **environment):
+        if OPTIONS.build:
+            self.skipTest("nothing is run")
         return subprocess.run([OPTIONS.rubia, *map(str, arguments)], env=self.environment(**environment), text=True,
                               capture_output=True, timeout=300)
 
@@ -75,6 +78,8 @@ class VerdictTest(unittest.TestCase):
 
     def build(self, source, *flags, name="program.c"):
         """A C program that is linked with our libcuda."""
+        if OPTIONS.build:
+            self.skipTest("it takes no time")
         program = self.folder / "program"
         libraries = pathlib.Path(OPTIONS.rubia).parents[1] / "lib" / "rubia"
         subprocess.run([OPTIONS.clang, "-I", OPTIONS.source / "examples" / "driver", self.file(name, source), "-o", program,
@@ -82,10 +87,22 @@ class VerdictTest(unittest.TestCase):
         return program
 
     def nvcc(self, *sources, flags=(), name="program"):
+        """A program of the files in the folder. The build makes it: nvcc takes longer than the test of it."""
         if not OPTIONS.nvcc:
             self.skipTest("there is no nvcc")
         program = self.folder / name
-        subprocess.run([OPTIONS.nvcc, *map(str, sources), *flags, "-o", program], check=True, capture_output=True, text=True)
+        files = [(path.name, path.read_bytes()) for path in sorted(self.folder.iterdir())]
+        of = repr((OPTIONS.nvcc, [source.name for source in sources], list(map(str, flags)), files))
+        made = OPTIONS.made and OPTIONS.made / hashlib.sha256(of.encode()).hexdigest()
+        if made and made.exists():
+            shutil.copy(made, program)
+        else:
+            subprocess.run([OPTIONS.nvcc, *map(str, sources), *flags, "-o", program], check=True, capture_output=True, text=True)
+        if OPTIONS.build:
+            OPTIONS.made.mkdir(parents=True, exist_ok=True)
+            shutil.copy(program, self.folder / "copy")
+            shutil.move(self.folder / "copy", made)
+            self.skipTest("it is made")
         return program
 
     def check(self, program, verdict, status):
@@ -359,6 +376,8 @@ if __name__ == "__main__":
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("--nvcc", default="")
     parser.add_argument("--cache", type=pathlib.Path)
+    parser.add_argument("--made", type=pathlib.Path, help="programs that nvcc has made")
+    parser.add_argument("--build", action="store_true", help="make them, and run nothing")
     parser.add_argument("--programs", nargs="*", type=pathlib.Path, default=[])
     parser.add_argument("--tests", nargs="*", default=[])
     OPTIONS = parser.parse_args()
