@@ -7,9 +7,11 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/xxhash.h"
 #include <cstring>
+#include <map>
 #include <numeric>
 
 using namespace llvm;
@@ -104,6 +106,23 @@ Compiled compile(const std::string &ptx, const Form &form) {
   return result;
 }
 
+/// What a form is compiled to: runAll() and runOnAllTargets() of one text have forms in common.
+const Compiled &compiledOnce(const std::string &ptx, const Form &form) {
+  static std::string text;
+  static std::map<std::string, Compiled> forms;
+  if (text != ptx)
+    forms.clear();
+  text = ptx;
+  const std::string key =
+      formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8} {9}", form.arch, form.halfFilled,
+              form.safeAtomics, form.packed, int(form.mma), int(form.nan), form.optLevel,
+              form.sharedInMemory, form.inParts, form.spinLimit)
+          .str();
+  if (const auto found = forms.find(key); found != forms.end())
+    return found->second;
+  return forms.emplace(key, compile(ptx, form)).first->second;
+}
+
 // What the loader does: memory for the module's variables, initialised, and the table of their
 // addresses. Gives the trap record.
 abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeObject &object,
@@ -167,7 +186,7 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
                (form.sharedInMemory ? ", shared memory in device memory" : "") +
                (form.inParts ? ", in parts" : ""));
   Outcome outcome;
-  Compiled compiled = compile(ptx, form);
+  const Compiled &compiled = compiledOnce(ptx, form);
   if (compiled.code.empty())
     return outcome;
   emulator::Memory memory;
