@@ -212,6 +212,7 @@ TEST(Explain, NamesTheRecordedSideWhereNvidiasCompilerIsWrong) {
     const char *instructions;
     uint32_t h100;
   };
+  unsigned number = 0;
   for (const Case &one : {
            // Guards that do not hold.
            Case{"  mov.f32 %f1, 0f3f800000;\n  setp.ne.u32 %t, %r1, %r1;\n"
@@ -232,13 +233,11 @@ TEST(Explain, NamesTheRecordedSideWhereNvidiasCompilerIsWrong) {
             "  bfi.b32 %x1, %x2, %x3, 0, 32;\n",
             0x9abcdef0},
        }) {
+    const std::string target = number++ % 2 ? "gfx942" : "gfx1100";
     const std::string text = diff(makeCapsule(kWrong, kernelWith(one.instructions), true, one.h100),
-                                  "--arch gfx1100,gfx942 --explain");
-    for (const char *target : {"gfx1100", "gfx942"})
-      expectIn(text, formatv("the recorded side is wrong, or ran another program: the reference is "
-                             "as {0}",
-                             target)
-                         .str());
+                                  "--arch " + target + " --explain");
+    expectIn(text,
+             "the recorded side is wrong, or ran another program: the reference is as " + target);
     expectIn(text, "1 of 128 b32 elements differ; element 105");
     expectIn(text, "status 1");
   }
