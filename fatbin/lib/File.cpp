@@ -157,12 +157,31 @@ void FileReader::walkContainers(const Region &region) {
   }
 }
 
+// Programs that read containers have their first bytes among their constants. Those lead to no
+// entry, and to a size that no container of this place has. One of the two alone is damage.
+static bool isContainer(ArrayRef<uint8_t> bytes) {
+  if (bytes.size() < container::kMinHeaderSize)
+    return false;
+  const auto size = readAt<uint64_t>(bytes, container::kSize);
+  const ArrayRef<uint8_t> behind = bytes.drop_front(container::kMinHeaderSize);
+  return (size % entry::kAlignment == 0 && size <= behind.size()) ||
+         (behind.size() >= entry::kHeaderSize &&
+          readAt<uint16_t>(behind, entry::kVersion) == entry::kKnownVersion);
+}
+
+static uint64_t findContainer(const Region &region, uint64_t position) {
+  position = nextContainer(region, position);
+  while (position < region.bytes.size() && !isContainer(region.bytes.drop_front(position)))
+    position = nextContainer(region, position + kContainerStart.size());
+  return position;
+}
+
 void FileReader::searchContainers(const Region &region) {
-  uint64_t behind = 0, position = nextContainer(region, 0);
+  uint64_t behind = 0, position = findContainer(region, 0);
   while (position < region.bytes.size()) {
     searchTexts(region, behind, position);
     behind = addContainer(region, position);
-    position = nextContainer(region, behind);
+    position = findContainer(region, behind);
   }
   searchTexts(region, behind, position);
 }

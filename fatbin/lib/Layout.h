@@ -64,6 +64,7 @@ constexpr size_t kFlags = 40;            // u64
 constexpr size_t kUncompressedSize = 56; // u64; 0 if not compressed
 constexpr uint16_t kKnownVersion = 0x0101;
 constexpr uint64_t kMinHeaderSize = 64;
+constexpr uint64_t kAlignment = 8; // of entries and their payloads
 } // namespace entry
 
 /// ELF64, little-endian (System V ABI, "Object Files"); cubins are such files.

@@ -176,6 +176,38 @@ TEST(ImageFile, OneDamagedContainerDoesNotHideTheOthers) {
                                   " follow its header");
 }
 
+// A program that reads containers, as this project's own do, is no damaged one.
+TEST(ImageFile, TheFirstBytesOfAContainerAmongConstantsAreNone) {
+  auto constants = [](uint64_t size, StringRef behind) {
+    Bytes bytes = container(80);
+    bytes.resize(16);
+    put<uint64_t>(bytes, 8, size);
+    append(bytes, behind);
+    bytes.resize(bytes.size() + 64);
+    return bytes;
+  };
+  const char *none = "error: file: no CUDA code: no fatbin, cubin or PTX in it";
+  EXPECT_EQ(dump(writeElf({{".rodata", constants(0x316d720064252e00, "container expected")}})),
+            none);
+  EXPECT_EQ(dump(writeElf({{".rodata", constants(12, "container expected")}})), none);
+  Bytes startAlone = container(80);
+  startAlone.resize(8);
+  EXPECT_EQ(dump(writeElf({{".rodata", startAlone}})), none);
+  // What stands behind them is found.
+  Bytes section = constants(uint64_t(1) << 40, "other constants");
+  const std::string start = utohexstr(64 + section.size() + 16, true);
+  append(section, container(90));
+  EXPECT_EQ(dump(writeElf({{".rodata", section}})),
+            "file, section .rodata, offset 0x" + start + ": sm_90");
+  // An entry follows, so the size is what is damaged.
+  Bytes damaged = container(86);
+  put<uint64_t>(damaged, 8, uint64_t(1) << 40);
+  EXPECT_EQ(dump(writeElf({{".rodata", damaged}})),
+            "error: file, section .rodata, offset 0x40: container claims 1099511627776 bytes of "
+            "entries, but only " +
+                std::to_string(damaged.size() - 16) + " follow its header");
+}
+
 TEST(ImageFile, OtherBytesAmongContainersAreAProblem) {
   Bytes section = container(80);
   size_t end = section.size();
