@@ -251,8 +251,8 @@ Result cuFuncGetParamInfo(Function *function, size_t index, size_t *offset, size
               [&] { return parameterInfo(function, index, offset, size); });
 }
 Result cuKernelGetParamInfo(Function *kernel, size_t index, size_t *offset, size_t *size) {
-  return call(RUBIA_CALL(kernel, index, offset, size),
-              [&] { return parameterInfo(kernel, index, offset, size); });
+  return callIn(RUBIA_CALL(kernel, index, offset, size),
+                [&](Context &) { return parameterInfo(kernel, index, offset, size); });
 }
 
 // Loading is lazy: 0 is CU_FUNCTION_LOADING_STATE_UNLOADED, 1 loaded.

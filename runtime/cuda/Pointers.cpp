@@ -150,12 +150,21 @@ Result cuPointerGetAttribute(void *out, int which, void *pointer) {
   });
 }
 
-// Unlike the single query, an address that is not known gives zeroes.
+// Unlike the single query, an address that is not known gives zeroes, and no context is needed to
+// know none.
 Result cuPointerGetAttributes(unsigned count, int *which, void **out, void *pointer) {
-  return callOn(RUBIA_CALL(count, which, out, pointer), Named{pointer}, [&](Context &context) {
+  return call(RUBIA_CALL(count, which, out, pointer), [&]() -> Result {
     if (!count || !which || !out || llvm::is_contained(llvm::ArrayRef(out, count), nullptr))
       return kInvalidValue;
-    std::optional<Allocation> found = lookUp(context, pointer);
+    Context *context = currentContext();
+    if (!context)
+      context = contextOf(Named{pointer});
+    std::optional<Allocation> found;
+    if (context) {
+      if (Result result = enter(*context))
+        return result;
+      found = lookUp(*context, pointer);
+    }
     for (unsigned i = 0; i < count; ++i)
       if (Result result = attribute(found, pointer, which[i], out[i]))
         return result;

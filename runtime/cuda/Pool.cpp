@@ -491,8 +491,11 @@ Result cuDeviceSetMemPool(int device, MemoryPool *pool) {
 
 Result cuMemPoolCreate(MemoryPool **pool, const MemoryPoolProperties *properties) {
   return call(RUBIA_CALL(pool, properties), [&] {
-    constexpr int kHost = 2, kNode = 3; // CUmemLocationType
-    if (!pool || !properties || properties->allocationType != 1 ||
+    constexpr int kHost = 2, kNode = 3;      // CUmemLocationType
+    constexpr int kPinned = 1, kManaged = 2; // CUmemAllocationType
+    if (pool && properties && properties->allocationType == kManaged)
+      return fail(kNotSupported, "cuMemPoolCreate: a pool of managed memory");
+    if (!pool || !properties || properties->allocationType != kPinned ||
         (properties->handleTypes & ~kFileDescriptor) ||
         llvm::any_of(properties->reserved, [](unsigned char byte) { return byte != 0; }))
       return kInvalidValue;

@@ -350,6 +350,20 @@ TEST_F(Memory, PoolsReuseOnTheSameStreamAtOnce) {
   EXPECT_EQ(cu("cuMemFreeAsync", b, none), kInvalidValue);
 }
 
+// A program may ask for a pool of managed memory and do without: it is not its mistake.
+TEST_F(Memory, PoolsOfManagedMemoryAreNotSupported) {
+  MemoryPoolProperties properties = {};
+  properties.allocationType = 2;
+  properties.location = {1, 0};
+  MemoryPool *pool = nullptr;
+  auto create = [&] {
+    return cu("cuMemPoolCreate", &pool, static_cast<const MemoryPoolProperties *>(&properties));
+  };
+  EXPECT_EQ(create(), kNotSupported);
+  properties.allocationType = 3;
+  EXPECT_EQ(create(), kInvalidValue);
+}
+
 TEST_F(Memory, PoolsHaveALimit) {
   MemoryPoolProperties properties = {};
   properties.allocationType = 1;

@@ -123,5 +123,37 @@ TEST_F(WithoutContext, ModulesFunctionsMemoryAndGraphsAnswer) {
   EXPECT_EQ(cu("cuModuleUnload", module), kSuccess);
 }
 
+// Not seen on an H100, but what NVIDIA's package cuda.core expects of its driver.
+TEST_F(WithoutContext, AnAddressThatIsNotKnownHasAttributes) {
+  int own = 0;
+  unsigned type = 9;
+  int ordinal = 9;
+  int which[] = {2, 9}; // memory type, device ordinal
+  void *out[] = {&type, &ordinal};
+  EXPECT_EQ(cu("cuPointerGetAttributes", 2u, &which[0], &out[0], static_cast<void *>(&own)),
+            kSuccess);
+  EXPECT_EQ(type, 0u);
+  EXPECT_EQ(ordinal, -2);
+  EXPECT_EQ(cu("cuPointerGetAttributes", 2u, &which[0], &out[0], static_cast<void *>(memory)),
+            kSuccess);
+  EXPECT_EQ(type, 2u); // CU_MEMORYTYPE_DEVICE
+  EXPECT_EQ(ordinal, 0);
+}
+
+TEST_F(WithoutContext, ParametersOfAKernelNeedOne) {
+  Library *library = nullptr;
+  Function *kernel = nullptr;
+  ASSERT_EQ(cu("cuLibraryLoadData", &library, static_cast<const void *>(kPtx),
+               static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u,
+               static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u),
+            kSuccess);
+  ASSERT_EQ(cu("cuLibraryGetKernel", &kernel, library, "reverse"), kSuccess);
+  size_t offset = 0, size = 0;
+  EXPECT_EQ(cu("cuKernelGetParamInfo", kernel, size_t(0), &offset, &size), kInvalidContext);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+  EXPECT_EQ(cu("cuKernelGetParamInfo", kernel, size_t(0), &offset, &size), kSuccess);
+  EXPECT_EQ(cu("cuLibraryUnload", library), kSuccess);
+}
+
 } // namespace
 } // namespace rubia::runtime::cuda
