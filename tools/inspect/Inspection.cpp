@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in a file: images, modules, kernels, what they call.
 #include "tools/inspect/Inspection.h"
+#include "runtime/cache/CacheKey.h"
 #include "tools/inspect/KernelNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -132,6 +133,7 @@ ordered_json describeKernels(const ReadModule &module, const runtime::Manifest &
     const ThreadLimit limit = limits.lookup(k.name);
     ordered_json kernel{{"name", k.name},
                         {"demangled", demangled(k.name)},
+                        {"unit", k.unit},
                         {"parameters", k.parameters.size()},
                         {"parameter_bytes", k.parameterBytes},
                         {"shared_bytes", k.staticSharedBytes},
@@ -156,6 +158,8 @@ ordered_json describe(const ReadModule &module) {
   for (const auto *images : {&source.images, &source.others})
     for (const fatbin::FileImage *image : *images)
       result["images"].push_back(describe(*image));
+  if (source.hasPtx()) // as keys of the cache have it
+    result["image"] = toHex(runtime::digestOf(source.bytes), /*LowerCase=*/true);
   if (!module.problem.empty())
     result["problem"] = module.problem;
   else if (!module.image)
@@ -259,6 +263,7 @@ Expected<ordered_json> inspectSources(const SourceFile &file, StringRef name,
                      {"libraries", ordered_json::array()},
                      {"notes", ordered_json::array()}};
   const unsigned told = capabilityOf(file, name, options.capability);
+  entry["compute_capability"] = told;
   for (ArrayRef<Source> left = file.sources; !left.empty();) {
     const size_t count = batchOf(left);
     describeModules(left.take_front(count), told, options, entry["modules"]);
