@@ -10,6 +10,7 @@
 #include "runtime/cuda/texture/Arrays.h"
 #include "runtime/device/AtomicLocks.h"
 #include <pthread.h>
+#include <unordered_map>
 
 namespace rubia::runtime::cuda {
 
@@ -299,10 +300,45 @@ ThreadState &thread() {
   return *state;
 }
 
-Context *currentContext() {
+// Handles of green contexts, and what they stand for. Few programs have any: the others do not
+// look.
+static std::atomic<unsigned> greenCount = 0;
+static std::mutex &greenMutex = *new std::mutex;
+static auto &greenHandles = *new std::unordered_map<const Context *, Context *>;
+
+static Context *primaryOf(Context *handle) {
+  if (!greenCount)
+    return handle;
+  std::lock_guard<std::mutex> lock(greenMutex);
+  auto found = greenHandles.find(handle);
+  return found == greenHandles.end() ? handle : found->second;
+}
+
+Context *makeGreenHandle(Context &primary) {
+  auto *handle = new Context(primary.device, false, primary.flags);
+  handle->alive = false; // it has no work, and no fault of its own
+  std::lock_guard<std::mutex> lock(greenMutex);
+  greenHandles.emplace(handle, &primary);
+  ++greenCount;
+  registerContext(handle);
+  return handle;
+}
+
+void endGreenHandle(Context *handle) {
+  unregisterContext(handle);
+  std::lock_guard<std::mutex> lock(greenMutex);
+  greenHandles.erase(handle);
+  --greenCount;
+}
+
+Context *contextNamed(Context *handle) { return isContext(handle) ? primaryOf(handle) : nullptr; }
+
+Context *currentHandle() {
   auto &stack = thread().stack;
   return stack.empty() ? nullptr : stack.back();
 }
+
+Context *currentContext() { return primaryOf(currentHandle()); }
 
 Result enter(Context &context) {
   if (!isContext(&context) || !context.alive)
@@ -355,7 +391,7 @@ Result destroyContext(Context *context) {
     return kInvalidValue;
   if (!isContext(context))
     return kInvalidContext;
-  if (context->primary)
+  if (context->primary || contextNamed(context) != context)
     return kInvalidContext;
   context->tearDown();
   unregisterContext(context);

@@ -21,6 +21,15 @@ Result retainPrimary(Context **out, int ordinal);
 Result releasePrimary(int ordinal);
 Result resetPrimary(int ordinal);
 
+/// What a program calls the context of a green context. Calls in it are calls in the primary
+/// context, which has all that there is; none but the handle is its own.
+Context *makeGreenHandle(Context &primary);
+void endGreenHandle(Context *handle);
+/// The context that a program means by a handle. Null: it is none.
+Context *contextNamed(Context *handle);
+/// The handle of currentContext().
+Context *currentHandle();
+
 /// Nobody adds or ends a context meanwhile.
 void forEachContext(llvm::function_ref<void(Context *)> visit);
 

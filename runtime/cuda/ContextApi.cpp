@@ -51,7 +51,9 @@ using namespace rubia::runtime;
 using namespace rubia::runtime::cuda;
 
 // The context that an entry point with an optional handle means.
-static Context *chosen(Context *context) { return context ? context : currentContext(); }
+static Context *chosen(Context *context) {
+  return context ? contextNamed(context) : currentContext();
+}
 
 static Result createWith(Context **context, const CreateParameters *parameters, unsigned flags,
                          int device) {
@@ -155,7 +157,7 @@ Result cuCtxGetCurrent(Context **context) {
   if (!context)
     return kInvalidValue;
   return call(RUBIA_CALL(context), [&] {
-    *context = currentContext();
+    *context = currentHandle();
     return kSuccess;
   });
 }
@@ -190,7 +192,7 @@ Result cuCtxSetFlags(unsigned flags) {
 
 Result cuCtxGetId(Context *context, uint64_t *id) {
   return call(RUBIA_CALL(context, id), [&] {
-    context = chosen(context);
+    context = context ? context : currentHandle();
     if (!context || !isContext(context))
       return kInvalidContext;
     return id ? (*id = context->id, kSuccess) : kInvalidValue;

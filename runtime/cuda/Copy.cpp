@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills. A copy on the legacy default stream is HIP's synchronous one; on any other it
 // is an asynchronous one, which a synchronous entry point waits for.
+#include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
 #include "runtime/cuda/memory/PeerAccess.h"
@@ -372,7 +373,7 @@ static Result checkPeers(Context &current, const void *to, Context *toContext, c
   if ((toContext && !isContext(toContext)) || (fromContext && !isContext(fromContext)))
     return kInvalidContext;
   auto isKnown = [&](Context *owner, const void *side) {
-    Context &context = owner ? *owner : current;
+    Context &context = owner ? *contextNamed(owner) : current;
     std::optional<Allocation> found = lookUp(context, side);
     return found && bytes <= found->size - (static_cast<const char *>(side) - found->base) &&
            !checkCopied(context, side);

@@ -114,7 +114,9 @@ template <unsigned Count> static void callbackFlags(void **flags, size_t *count)
 
 // ContextLocalStorage; a null context is the current one.
 
-static Context *chosen(Context *context) { return context ? context : currentContext(); }
+static Context *chosen(Context *context) {
+  return context ? contextNamed(context) : currentContext();
+}
 
 static Result putLocal(Context *handle, void *key, void *value, LocalDestructor destructor) {
   return call("ContextLocalStorage[0]", [&] {

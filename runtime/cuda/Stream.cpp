@@ -318,10 +318,11 @@ static Result waitAll(Context &context, Event *event) {
 }
 
 // Runs `body` for an event and a context of which no stream is captured.
-static Result ofContext(const TracedCall &entry, Context *context, Event *event,
+static Result ofContext(const TracedCall &entry, Context *handle, Event *event,
                         Result (*body)(Context &context, Event *event)) {
   return callIn(entry, [&](Context &current) -> Result {
-    if (!context || !isContext(context))
+    Context *context = contextNamed(handle);
+    if (!context)
       return kInvalidContext;
     if (!liveEvent(event) || event->context != context)
       return kInvalidHandle;

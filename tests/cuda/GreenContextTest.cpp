@@ -45,16 +45,18 @@ TEST_F(GreenContexts, OneGroupIsAllThatThereIs) {
 
 TEST_F(GreenContexts, TheirStreamsWork) {
   ASSERT_EQ(cu("cuGreenCtxCreate", &green, list, 0, 1u), kSuccess);
-  Context *primary = nullptr, *found = nullptr;
+  Context *primary = nullptr, *handle = nullptr, *found = nullptr;
   DeviceResource resource = {};
   unsigned long long id = 0;
-  EXPECT_EQ(cu("cuCtxFromGreenCtx", &primary, green), kSuccess);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxRetain", &primary, 0), kSuccess);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxRelease_v2", 0), kSuccess);
+  EXPECT_EQ(cu("cuCtxFromGreenCtx", &handle, green), kSuccess);
   EXPECT_EQ(cu("cuGreenCtxGetDevResource", green, &resource, 1), kSuccess);
   EXPECT_EQ(resource.count, whole.count);
   EXPECT_EQ(cu("cuGreenCtxGetId", green, &id), kSuccess);
   EXPECT_NE(id, 0u);
 
-  ASSERT_EQ(cu("cuCtxSetCurrent", primary), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", handle), kSuccess);
   Stream *stream = nullptr, *other = nullptr;
   ASSERT_EQ(cu("cuGreenCtxStreamCreate", &stream, green, 1u, 0), kSuccess);
   ASSERT_EQ(cu("cuStreamCreate", &other, 1u), kSuccess);
@@ -86,6 +88,47 @@ TEST_F(GreenContexts, TheirStreamsWork) {
   EXPECT_EQ(cu("cuGreenCtxDestroy", green), kInvalidHandle);
   // Its reference to the primary context was the last.
   EXPECT_EQ(cu("cuStreamQuery", stream), kContextIsDestroyed);
+}
+
+// NVIDIA's package cuda.core ends a green context only where its handle is not the current one.
+TEST_F(GreenContexts, TheirContextsHaveHandlesOfTheirOwn) {
+  ASSERT_EQ(cu("cuGreenCtxCreate", &green, list, 0, 1u), kSuccess);
+  Context *primary = nullptr, *handle = nullptr, *again = nullptr, *found = nullptr;
+  ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &primary, 0), kSuccess);
+  ASSERT_EQ(cu("cuCtxFromGreenCtx", &handle, green), kSuccess);
+  EXPECT_EQ(cu("cuCtxFromGreenCtx", &again, green), kSuccess);
+  EXPECT_EQ(handle, again);
+  EXPECT_NE(handle, primary);
+  uint64_t id = 0, ofPrimary = 0;
+  EXPECT_EQ(cu("cuCtxGetId", handle, &id), kSuccess);
+  EXPECT_EQ(cu("cuCtxGetId", primary, &ofPrimary), kSuccess);
+  EXPECT_NE(id, ofPrimary);
+
+  // Calls in it are calls in the primary context.
+  ASSERT_EQ(cu("cuCtxPushCurrent_v2", handle), kSuccess);
+  EXPECT_EQ(cu("cuCtxGetCurrent", &found), kSuccess);
+  EXPECT_EQ(found, handle);
+  void *memory = allocate(64);
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void *>(&found), 1, memory), kSuccess);
+  EXPECT_EQ(found, primary);
+  Event *event = nullptr;
+  ASSERT_EQ(cu("cuEventCreate", &event, 0u), kSuccess);
+  EXPECT_EQ(cu("cuCtxRecordEvent", handle, event), kSuccess);
+  EXPECT_EQ(cu("cuCtxSynchronize_v2", handle), kSuccess);
+  EXPECT_EQ(cu("cuMemcpyPeer", memory, handle,
+               static_cast<void *>(static_cast<char *>(memory) + 32), primary, size_t(32)),
+            kSuccess);
+  EXPECT_EQ(cu("cuCtxDestroy_v2", handle), kInvalidContext);
+  EXPECT_EQ(cu("cuCtxPopCurrent_v2", &found), kSuccess);
+  EXPECT_EQ(found, handle);
+
+  ASSERT_EQ(cu("cuCtxPushCurrent_v2", handle), kSuccess);
+  EXPECT_EQ(cu("cuGreenCtxDestroy", green), kSuccess);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kContextIsDestroyed);
+  EXPECT_EQ(cu("cuCtxSetCurrent", primary), kSuccess);
+  EXPECT_EQ(cu("cuMemFree_v2", memory), kSuccess);
+  EXPECT_EQ(cu("cuCtxSetCurrent", handle), kInvalidContext);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxRelease_v2", 0), kSuccess);
 }
 
 TEST_F(GreenContexts, WrongArgumentsAreRefused) {

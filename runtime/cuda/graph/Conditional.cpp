@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/graph/Conditional.h"
+#include "runtime/cuda/Context.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -153,10 +154,10 @@ extern "C" Result cuGraphConditionalHandleCreate(uint64_t *handle, Graph *graph,
     {
       GraphLock lock;
       // CU_GRAPH_COND_ASSIGN_DEFAULT
-      if (!handle || !liveGraph(graph) || flags > 1 || (in && !isContext(in)))
+      if (!handle || !liveGraph(graph) || flags > 1 || (in && !contextNamed(in)))
         return kInvalidValue;
     }
-    Context &context = in ? *in : current;
+    Context &context = in ? *contextNamed(in) : current;
     void *address = nullptr;
     if (Result result =
             inContext(current, context, [&] { return context.words->take(context, address); }))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adding nodes.
 #include "runtime/cuda/graph/GraphNodes.h"
+#include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/STLExtras.h"
@@ -16,7 +17,7 @@ KernelNodeParametersV2 widened(const KernelNodeParameters &parameters) {
 
 // The context that a node names; null stands for the current one.
 static Context *contextOf(Context &current, Context *named) {
-  return !named ? &current : isContext(named) ? named : nullptr;
+  return named ? contextNamed(named) : &current;
 }
 
 Made makeKernelNode(Context &current, const KernelNodeParametersV2 *p) {
@@ -127,12 +128,13 @@ static Made makeFreeNode(Context &current, const Graph &graph, void *address) {
 Made makeBatchNode(const BatchNodeParameters *p) {
   if (!p)
     return kInvalidValue;
-  if (!p->context || !isContext(p->context))
+  Context *context = contextNamed(p->context);
+  if (!context)
     return kInvalidValue;
   BatchOperation batch;
-  if (Result result = makeBatch(*p->context, p->operations, p->count, p->flags, batch))
+  if (Result result = makeBatch(*context, p->operations, p->count, p->flags, batch))
     return result;
-  return {*p->context, std::move(batch)};
+  return {*context, std::move(batch)};
 }
 
 template <class Operation>

@@ -183,7 +183,8 @@ Result cuCtxEnablePeerAccess(Context *peer, unsigned flags) {
   return callIn(RUBIA_CALL(peer, flags), [&](Context &context) -> Result {
     if (flags)
       return kInvalidValue;
-    if (!isContext(peer))
+    peer = contextNamed(peer);
+    if (!peer)
       return kInvalidContext;
     if (!peer->alive)
       return kContextIsDestroyed;
@@ -199,7 +200,8 @@ Result cuCtxEnablePeerAccess(Context *peer, unsigned flags) {
 
 Result cuCtxDisablePeerAccess(Context *peer) {
   return callIn(RUBIA_CALL(peer), [&](Context &context) -> Result {
-    if (!isContext(peer))
+    peer = contextNamed(peer);
+    if (!peer)
       return kInvalidContext;
     if (!peer->alive)
       return kContextIsDestroyed;

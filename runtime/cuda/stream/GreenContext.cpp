@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Green contexts: parts of a device's multiprocessors. HIP does not give a context a part, so there
-// is one part, which is all of them; a green context shares its device's primary context.
+// is one part, which is all of them; a green context shares its device's primary context. It has a
+// handle of its own, since programs ask whether it is current.
 #include "runtime/cuda/Api.h"
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/HandleTable.h"
@@ -16,6 +17,7 @@ struct ResourceList {
 struct GreenContext {
   Device &device;
   Context *primary;
+  Context *handle; // of cuCtxFromGreenCtx
   uint64_t id;
 };
 
@@ -99,7 +101,7 @@ Result cuGreenCtxCreate(GreenContext **out, ResourceList *list, int ordinal, uns
     if (Result result = retainPrimary(&primary, ordinal))
       return result;
     static std::atomic<uint64_t> lastId = 0;
-    auto *made = new GreenContext{*device, primary, ++lastId};
+    auto *made = new GreenContext{*device, primary, makeGreenHandle(*primary), ++lastId};
     greenContexts.add(made);
     *out = made;
     return kSuccess;
@@ -117,6 +119,7 @@ Result cuGreenCtxDestroy(GreenContext *green) {
     const int ordinal = green->device.ordinal;
     if (enter(*green->primary) == kSuccess)
       destroyStreamsOf(*green, *green->primary);
+    endGreenHandle(green->handle);
     delete green;
     return releasePrimary(ordinal);
   });
@@ -124,7 +127,7 @@ Result cuGreenCtxDestroy(GreenContext *green) {
 
 Result cuCtxFromGreenCtx(Context **out, GreenContext *green) {
   return callOf(RUBIA_CALL(out, green), green, [&](GreenContext &found) {
-    return out ? (*out = found.primary, kSuccess) : kInvalidValue;
+    return out ? (*out = found.handle, kSuccess) : kInvalidValue;
   });
 }
 
