@@ -21,8 +21,6 @@ These were looked at on 2026-11-28. Without PTX an application needs another pac
   `faiss-gpu-cuvs` 1.15.1 has PTX for 9.0, but pip 23 finds no `libcuvs-cu13` of the version that it names. Build
   it with `CMAKE_CUDA_ARCHITECTURES=80-virtual`.
 - **TensorFlow.** `tensorflow` 2.21.0 has PTX for 9.0 beside all its SASS. No job of it was run.
-- **PyCUDA.** It has no wheel, and was not built. Its `SourceModule` starts nvcc, whose ptxas makes SASS. Its
-  `pycuda.driver.module_from_buffer` takes PTX, which NVRTC makes.
 """
 
 
