@@ -16,7 +16,6 @@ TAIL = """## Without a row
 
 These were looked at on 2026-11-28. Without PTX an application needs another package, or a build that adds PTX.
 
-- **ONNX Runtime.** `onnxruntime-gpu` 1.31.1 has SASS only. Build it with `CMAKE_CUDA_ARCHITECTURES=80-virtual`.
 - **FAISS.** `faiss-gpu-cu11` and `faiss-gpu-cu12` 1.14.1 and `faiss-cuda` 1.14.3 have SASS only.
   `faiss-gpu-cuvs` 1.15.1 has PTX for 9.0, but pip 23 finds no `libcuvs-cu13` of the version that it names. Build
   it with `CMAKE_CUDA_ARCHITECTURES=80-virtual`.
