@@ -11,7 +11,7 @@
 // what will be done.
 #pragma once
 
-#include "ptx-frontend/Modifiers.h"
+#include "ptx-frontend/Operation.h"
 #include "llvm/ADT/bit.h"
 #include <cstdint>
 
@@ -120,20 +120,13 @@ inline constexpr Effects NvidiaBranches = Effects::flag(22);
 inline constexpr Effects NvidiaSplits = Effects::flag(23);
 inline constexpr Effects NvidiaSlowPath = Effects::flag(24);
 
-/// By operation.
-inline constexpr Effects kOfAll[] = {
-#define PTX_OP(Name, Effects_) Effects_,
-#define PTX_OP_PARSED(Name, Effects_) Effects_,
-#include "ptx-frontend/Operations.def"
-};
-
 } // namespace effects
 
-constexpr Effects effectsOf(Op op) { return effects::kOfAll[unsigned(op)]; }
+Effects effectsOf(Operation op);
 
 /// Who certainly reads the same in a special register: the last column of SpecialRegisters.def.
 enum class SharedBy : uint8_t { Thread, Warp, Cta };
-enum class SpecialRegister : uint8_t; // Module.h
+enum class SpecialRegister : uint8_t; // SpecialRegisters.h
 SharedBy sharedBy(SpecialRegister special);
 
 } // namespace rubia::ptx

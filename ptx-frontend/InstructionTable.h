@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ptx-frontend/Modifiers.h"
+#include "ptx-frontend/Operation.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -145,7 +146,7 @@ inline constexpr unsigned kMaxInsideSlots = 3;
 
 /// A row of Instructions.def.
 struct Form {
-  Op op{};
+  Operation op{};
   bool lowered = false;   // false: parsed and verified, but lowering cannot do it yet
   llvm::StringRef syntax; // the row's text
   llvm::StringRef opcode; // "add"

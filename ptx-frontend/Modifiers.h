@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary of instructions: operations (rows of Operations.def) and modifiers (rows of
-// Modifiers.def).
+// The modifiers of instructions: rows of Modifiers.def.
 #pragma once
 
 #include "ptx-frontend/Types.h"
@@ -8,12 +7,6 @@
 #include <cstdint>
 
 namespace rubia::ptx {
-
-enum class Op : uint16_t {
-#define PTX_OP(Name, Effects) Name,
-#define PTX_OP_PARSED(Name, Effects) Name,
-#include "ptx-frontend/Operations.def"
-};
 
 /// What a modifier is about; a spelling has at most one of most categories.
 enum class ModCategory : uint8_t {
@@ -57,8 +50,7 @@ inline constexpr unsigned kModifierCount = 1 // Mod::None
 
 llvm::StringRef textOf(Mod mod); // ".ftz"
 ModCategory categoryOf(Mod mod);
-Type typeOf(Mod mod);          // Type::None unless categoryOf(mod) is Type
-StateSpace spaceOf(Mod mod);   // StateSpace::None unless categoryOf(mod) is Space
-llvm::StringRef nameOf(Op op); // "FAdd"
+Type typeOf(Mod mod);        // Type::None unless categoryOf(mod) is Type
+StateSpace spaceOf(Mod mod); // StateSpace::None unless categoryOf(mod) is Space
 
 } // namespace rubia::ptx

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ptx-frontend/Modifiers.h"
+#include "ptx-frontend/Operation.h"
 #include "ptx-frontend/Types.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -39,11 +40,7 @@ struct RegisterRange {
   bool isNumbered = false; // `%r<4>`: the names are %r0 to %r3
 };
 
-/// PTX ISA: special-registers.
-enum class SpecialRegister : uint8_t {
-#define PTX_SPECIAL_REGISTER(Name, ...) Name,
-#include "ptx-frontend/SpecialRegisters.def"
-};
+enum class SpecialRegister : uint8_t; // SpecialRegisters.h
 
 /// 24 bytes: a module has three for each instruction. What only some kinds have shares memory, so
 /// it is read through functions that give nothing (null, empty) for all other kinds.
@@ -115,7 +112,7 @@ static_assert(sizeof(Operand) == 24);
 /// instructions.
 struct Spelling {
   llvm::StringRef text; // "add.rn.ftz.f32"
-  Op op;
+  Operation op;
   uint16_t form; // row of Instructions.def
   /// In textual order, without the opcode; then those that the module's version and target imply
   /// (.ftz on sm_1x).
@@ -157,7 +154,7 @@ struct Instruction {
   uint32_t place = 0;
   uint32_t sourceLine = kNone; // index into Module::sourceLines
 
-  Op op() const { return spelling->op; }
+  Operation op() const { return spelling->op; }
 };
 
 struct Label {

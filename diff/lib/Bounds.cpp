@@ -8,9 +8,14 @@
 
 using namespace llvm;
 using rubia::ptx::Mod;
-using rubia::ptx::Op;
 using rubia::ptx::Operand;
 using rubia::ptx::Type;
+
+namespace rubia::ptx::Op {
+extern const Operation FCos, FDiv, FEx2, FLg2, FRcp, FRsqrt, FSin, FSqrt, FTanh, Mma, MmaSp, Tex,
+    WmmaMma;
+} // namespace rubia::ptx::Op
+namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
 

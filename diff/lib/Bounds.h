@@ -11,7 +11,7 @@ namespace rubia::capsule {
 
 /// What the PTX ISA says of an operation, for its smallest format.
 struct Bound {
-  ptx::Op op;
+  const ptx::Operation &op;
   int exponent; // of the bound, a power of two: of f32, or of f64 if that is all that it has
   Magnitude magnitude;
 };

@@ -11,9 +11,13 @@
 #include <map>
 
 using namespace llvm;
-using rubia::ptx::Op;
 using rubia::ptx::Operand;
 using rubia::ptx::Type;
+
+namespace rubia::ptx::Op {
+extern const Operation Bra, Call, Mov, Red, Setp, St;
+} // namespace rubia::ptx::Op
+namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
 namespace {

@@ -17,9 +17,14 @@
 
 using namespace llvm;
 using rubia::ptx::Mod;
-using rubia::ptx::Op;
 using rubia::ptx::Operand;
+using rubia::ptx::Operation;
 using rubia::ptx::Type;
+
+namespace rubia::ptx::Op {
+extern const Operation Call, FAdd, FMul, FNeg, FSub, Mov;
+} // namespace rubia::ptx::Op
+namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
 namespace {
@@ -79,7 +84,7 @@ bool isNumber(const Operand &operand, double value) {
 /// Multiplications by 1 and -1 are exact, whatever their rounding is.
 std::optional<Passed> passedOn(const ptx::Instruction &instruction) {
   const ArrayRef<Operand> operands = instruction.operands;
-  const Op op = instruction.op();
+  const Operation op = instruction.op();
   if (operands.size() == 2 && isWhole(operands[0]) && isWhole(operands[1])) {
     if (op == Op::Mov || op == Op::FNeg)
       return Passed{&operands[1], op == Op::FNeg};

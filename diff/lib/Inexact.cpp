@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diff/lib/Inexact.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
 using rubia::ptx::Mod;
-using rubia::ptx::Op;
+using rubia::ptx::Operation;
 using rubia::ptx::StateSpace;
 using rubia::ptx::Type;
+
+namespace rubia::ptx::Op {
+extern const Operation Activemask, Atom, ClusterQueryCancel, CpReduceAsyncBulk,
+    CpReduceAsyncBulkTensor, Elect, FCos, FEx2, FLg2, FRsqrt, FSin, FTanh, Ld, Mma, MmaBlockScale,
+    MmaSp, MmaSpBlockScale, MultimemCpReduceAsyncBulk, MultimemLdReduce, MultimemRed, Red, RedAsync,
+    Sured, TcMma, TcMmaWs, Tex, Wgmma, WgmmaSp, WmmaMma;
+} // namespace rubia::ptx::Op
+namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
 
@@ -22,14 +31,14 @@ bool hasFloat(const ptx::Spelling &spelling) {
 /// Whether sums of floating-point numbers, or exchanges, in an order that is open make what it
 /// writes to memory.
 bool isMemoryInexact(const ptx::Spelling &spelling) {
-  constexpr Op kReducing[] = {Op::Atom,
-                              Op::Red,
-                              Op::RedAsync,
-                              Op::CpReduceAsyncBulk,
-                              Op::CpReduceAsyncBulkTensor,
-                              Op::MultimemRed,
-                              Op::MultimemCpReduceAsyncBulk,
-                              Op::Sured};
+  const Operation kReducing[] = {Op::Atom,
+                                 Op::Red,
+                                 Op::RedAsync,
+                                 Op::CpReduceAsyncBulk,
+                                 Op::CpReduceAsyncBulkTensor,
+                                 Op::MultimemRed,
+                                 Op::MultimemCpReduceAsyncBulk,
+                                 Op::Sured};
   return is_contained(kReducing, spelling.op) &&
          (hasFloat(spelling) || spelling.has(Mod::Exch) || spelling.has(Mod::Cas));
 }
@@ -47,21 +56,21 @@ bool isInexact(const ptx::Instruction &instruction) {
   if (spelling.has(Mod::Approx) || spelling.has(Mod::Full) || isTimed(spelling))
     return true;
   // Those that have no word for it; and atomics, whose results depend on the order of threads.
-  constexpr Op kAlways[] = {Op::FSin,
-                            Op::FCos,
-                            Op::FLg2,
-                            Op::FEx2,
-                            Op::FTanh,
-                            Op::FRsqrt,
-                            Op::Atom,
-                            Op::Activemask,
-                            Op::Elect,
-                            Op::MultimemLdReduce,
-                            Op::ClusterQueryCancel};
+  const Operation kAlways[] = {Op::FSin,
+                               Op::FCos,
+                               Op::FLg2,
+                               Op::FEx2,
+                               Op::FTanh,
+                               Op::FRsqrt,
+                               Op::Atom,
+                               Op::Activemask,
+                               Op::Elect,
+                               Op::MultimemLdReduce,
+                               Op::ClusterQueryCancel};
   // Sums in an order that is open; that of f64 is a chain.
-  constexpr Op kOfFloats[] = {Op::Mma,           Op::MmaSp,           Op::WmmaMma,
-                              Op::MmaBlockScale, Op::MmaSpBlockScale, Op::Wgmma,
-                              Op::WgmmaSp,       Op::TcMma,           Op::TcMmaWs};
+  const Operation kOfFloats[] = {Op::Mma,           Op::MmaSp,           Op::WmmaMma,
+                                 Op::MmaBlockScale, Op::MmaSpBlockScale, Op::Wgmma,
+                                 Op::WgmmaSp,       Op::TcMma,           Op::TcMmaWs};
   return is_contained(kAlways, spelling.op) ||
          (is_contained(kOfFloats, spelling.op) && hasFloat(spelling) &&
           spelling.type(0) != Type::F64);

@@ -22,6 +22,10 @@ using namespace llvm;
 using rubia::ptx::Operand;
 using rubia::ptx::StateSpace;
 
+namespace rubia::ptx::Op {
+extern const Operation Atom, Red, St, WmmaStore;
+} // namespace rubia::ptx::Op
+
 namespace rubia::capsule {
 namespace {
 

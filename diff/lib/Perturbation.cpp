@@ -20,9 +20,13 @@
 
 using namespace llvm;
 using rubia::ptx::Mod;
-using rubia::ptx::Op;
 using rubia::ptx::Operand;
 using rubia::ptx::Type;
+
+namespace rubia::ptx::Op {
+extern const Operation Wgmma, WgmmaSp;
+} // namespace rubia::ptx::Op
+namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
 

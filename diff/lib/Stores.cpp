@@ -13,10 +13,16 @@
 
 using namespace llvm;
 using rubia::ptx::Mod;
-using rubia::ptx::Op;
 using rubia::ptx::Operand;
+using rubia::ptx::Operation;
 using rubia::ptx::StateSpace;
 using rubia::ptx::Type;
+
+namespace rubia::ptx::Op {
+extern const Operation Atom, CpAsyncBulkPrefetchTensor, CpAsyncBulkTensor, CpReduceAsyncBulkTensor,
+    Cvta, Ld, Ldmatrix, Ldu, Mov, Movmatrix, Prmt, Selp, Shfl, Slct, Sured, Sust, TensormapReplace;
+} // namespace rubia::ptx::Op
+namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
 namespace {
@@ -91,15 +97,15 @@ uint64_t originOf(const ptx::Variable &variable) {
 }
 
 /// It names a tensor map.
-bool namesTensorMap(Op op) {
+bool namesTensorMap(Operation op) {
   return op == Op::CpAsyncBulkTensor || op == Op::CpReduceAsyncBulkTensor ||
          op == Op::CpAsyncBulkPrefetchTensor;
 }
 
 /// Whether its result is made by arithmetic on floating-point numbers, and not moved.
 bool computesFloat(const ptx::Spelling &spelling) {
-  constexpr Op kMoves[] = {Op::Mov,  Op::Ld,   Op::Ldu,      Op::Selp,      Op::Slct,
-                           Op::Shfl, Op::Prmt, Op::Ldmatrix, Op::Movmatrix, Op::Cvta};
+  const Operation kMoves[] = {Op::Mov,  Op::Ld,   Op::Ldu,      Op::Selp,      Op::Slct,
+                              Op::Shfl, Op::Prmt, Op::Ldmatrix, Op::Movmatrix, Op::Cvta};
   return hasFloat(spelling) && !is_contained(kMoves, spelling.op);
 }
 

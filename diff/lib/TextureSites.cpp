@@ -6,13 +6,19 @@
 #include <optional>
 
 using namespace llvm;
-using rubia::ptx::Op;
 using rubia::ptx::Operand;
+using rubia::ptx::Operation;
+
+namespace rubia::ptx::Op {
+extern const Operation Suld, Suq, Sured, Sust, Tex, Tld4, Txq;
+} // namespace rubia::ptx::Op
+namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
 
-bool namesTexture(Op op) {
-  constexpr Op kOfTextures[] = {Op::Tex, Op::Tld4, Op::Txq, Op::Suld, Op::Sust, Op::Sured, Op::Suq};
+bool namesTexture(Operation op) {
+  const Operation kOfTextures[] = {Op::Tex,  Op::Tld4,  Op::Txq, Op::Suld,
+                                   Op::Sust, Op::Sured, Op::Suq};
   return is_contained(kOfTextures, op);
 }
 

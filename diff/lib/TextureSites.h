@@ -22,7 +22,7 @@ inline constexpr size_t kTableBytes = 16;
 inline constexpr const char *kHandlesVariable = "rubia_handles";
 inline constexpr size_t kHandleEntryBytes = 16;
 
-bool namesTexture(ptx::Op op);
+bool namesTexture(ptx::Operation op);
 
 /// Those that hold the handles that an instruction for textures uses. One whose texture is named in
 /// the module has none.

@@ -7,16 +7,21 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace llvm;
-using rubia::ptx::Op;
 using rubia::ptx::Operand;
+using rubia::ptx::Operation;
 using rubia::ptx::StateSpace;
+
+namespace rubia::ptx::Op {
+extern const Operation Atom, Ld, Ldu, Red, St;
+} // namespace rubia::ptx::Op
+namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
 namespace {
 
 /// Null: it touches no memory of the device. An error: it may, and is not understood.
 Expected<const Operand *> touchedBy(const PtxEditor &editor, const ptx::Instruction &instruction) {
-  constexpr Op kUnderstood[] = {Op::Ld, Op::Ldu, Op::St, Op::Atom, Op::Red};
+  const Operation kUnderstood[] = {Op::Ld, Op::Ldu, Op::St, Op::Atom, Op::Red};
   const StateSpace space = instruction.spelling->space();
   const bool isOfDevice = space == StateSpace::Global || space == StateSpace::None;
   const ptx::Effects effects = ptx::effectsOf(instruction.op());

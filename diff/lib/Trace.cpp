@@ -21,10 +21,16 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
-using rubia::ptx::Op;
 using rubia::ptx::Operand;
+using rubia::ptx::Operation;
 using rubia::ptx::StateSpace;
 using rubia::ptx::Type;
+
+namespace rubia::ptx::Op {
+extern const Operation Atom, Bra, BrxIdx, Call, Cvta, Exit, Ld, Ldmatrix, MbarrierArrive,
+    MbarrierWait, Mov, Red, Ret, St, WmmaLoad;
+} // namespace rubia::ptx::Op
+namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
 namespace {
@@ -43,7 +49,7 @@ std::vector<const Operand *> resultsOf(const ptx::Function &function,
   std::vector<const Operand *> results;
   const ptx::Form &form = ptx::instructionForms()[instruction.spelling->form];
   // The state of an mbarrier is each processor's own.
-  constexpr Op kOpaque[] = {Op::Call, Op::MbarrierArrive};
+  const Operation kOpaque[] = {Op::Call, Op::MbarrierArrive};
   if (!form.operandCount || !form.operandSlots[0].destination || instruction.operands.empty() ||
       is_contained(kOpaque, instruction.op()))
     return results;
@@ -85,7 +91,7 @@ TraceSite siteOf(const PtxEditor &editor, const ptx::Function &function,
 TraceSite resultSite(const PtxEditor &editor, const ptx::Function &function,
                      const ptx::Instruction &instruction, const Operand &result) {
   const ptx::Spelling &spelling = *instruction.spelling;
-  const Op op = instruction.op();
+  const Operation op = instruction.op();
   TraceSite site = siteOf(editor, function, instruction, TraceSite::Kind::Result, 1);
   site.result = function.registerName(result.reg);
   site.type = function.registers[result.reg].type;
@@ -143,7 +149,7 @@ StringRef spaceOf(const TraceSite &site) {
 
 /// Jumps and ends of threads that are not for all.
 bool isBranch(const ptx::Instruction &instruction) {
-  constexpr Op kGuarded[] = {Op::Bra, Op::Ret, Op::Exit};
+  const Operation kGuarded[] = {Op::Bra, Op::Ret, Op::Exit};
   return is_contained(kGuarded, instruction.op()) && instruction.guard.reg != ptx::kNone;
 }
 

@@ -2,7 +2,7 @@
 // The rows of Instructions.def, parsed by the compiler.
 
 #include "ptx-frontend/InstructionTable.h"
-#include "ptx-frontend/Effects.h"
+#include "ptx-frontend/lib/OperationRows.h"
 #include "ptx-frontend/lib/SyntaxString.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -15,17 +15,13 @@ static constexpr Availability V(unsigned major, unsigned minor) {
   return {{uint8_t(major), uint8_t(minor)}, {}, 0};
 }
 
-static constexpr bool kIsLowered[] = {
-#define PTX_OP(Name, Effects) true,
-#define PTX_OP_PARSED(Name, Effects) false,
-#include "ptx-frontend/Operations.def"
-};
-
 static constexpr Form kForms[] = {
 #define PTX_FORM(Op_, Syntax, Version_, Targets_, Anchor)                                          \
-  SyntaxString(Syntax).parse(Op::Op_, kIsLowered[unsigned(Op::Op_)], Version_, Targets_, Anchor),
+  SyntaxString(Syntax).parse(Operation(OperationRow::Op_),                                         \
+                             kOperations[unsigned(OperationRow::Op_)].lowered, Version_, Targets_, \
+                             Anchor),
 #define PTX_FORM_PARSED(Op_, Syntax, Version_, Targets_, Anchor)                                   \
-  SyntaxString(Syntax).parse(Op::Op_, false, Version_, Targets_, Anchor),
+  SyntaxString(Syntax).parse(Operation(OperationRow::Op_), false, Version_, Targets_, Anchor),
 #include "ptx-frontend/Instructions.def"
 };
 
@@ -40,8 +36,8 @@ struct Shape {
   bool hasSecondResult = false; // in a form that is lowered
 };
 
-consteval std::array<Shape, std::size(effects::kOfAll)> shapesOfAll() {
-  std::array<Shape, std::size(effects::kOfAll)> shapes;
+consteval std::array<Shape, std::size(kOperations)> shapesOfAll() {
+  std::array<Shape, std::size(kOperations)> shapes;
   for (const Form &form : kForms) {
     Shape &shape = shapes[unsigned(form.op)];
     shape.hasForm = true;
@@ -71,35 +67,43 @@ constexpr Effects kMeets = MeetsWarp | MeetsCta | MeetsCluster | ArrivesCta;
 constexpr Effects kControls = Jumps | Calls | Returns | Exits | Traps;
 constexpr Effects kModes = F32 | F32Compared | F32Converted | F32Added | Bf16Widened | AnyMode;
 
+constexpr const Shape &shapeOf(OperationRow row) { return kShapes[unsigned(row)]; }
+constexpr Effects effectsOf(OperationRow row) { return kOperations[unsigned(row)].effects; }
+
 #define PTX_OP(Name, Effects_)                                                                     \
-  static_assert(kShapes[unsigned(Op::Name)].hasForm, #Name ": it has no form");                    \
-  static_assert(!kShapes[unsigned(Op::Name)].hasSecondResult,                                      \
+  static_assert(shapeOf(OperationRow::Name).hasForm, #Name ": it has no form");                    \
+  static_assert(!shapeOf(OperationRow::Name).hasSecondResult,                                      \
                 #Name ": writesFirstOperand() and its users know no second destination");          \
-  static_assert(effectsOf(Op::Name).results() == 1,                                                \
+  static_assert(effectsOf(OperationRow::Name).results() == 1,                                      \
                 #Name ": say where its result comes from, in one word: Pure, Loads, WarpWide, "    \
                       "CtaWide, Lane or NoResult");                                                \
-  static_assert(effectsOf(Op::Name).has(NoResult) == !(kShapes[unsigned(Op::Name)].hasResult ||    \
-                                                       kShapes[unsigned(Op::Name)].isCall),        \
-                #Name ": NoResult is for operations that have no destination in any form");        \
   static_assert(                                                                                   \
-      !effectsOf(Op::Name).has(Pure) ||                                                            \
-          !effectsOf(Op::Name).hasAny(Reads | Writes | Polls | Renews | kMeets | kControls),       \
-      #Name ": what is Pure does nothing else");                                                   \
-  static_assert(!effectsOf(Op::Name).has(Speculate) || effectsOf(Op::Name).has(Pure),              \
+      effectsOf(OperationRow::Name).has(NoResult) ==                                               \
+          !(shapeOf(OperationRow::Name).hasResult || shapeOf(OperationRow::Name).isCall),          \
+      #Name ": NoResult is for operations that have no destination in any form");                  \
+  static_assert(!effectsOf(OperationRow::Name).has(Pure) ||                                        \
+                    !effectsOf(OperationRow::Name)                                                 \
+                         .hasAny(Reads | Writes | Polls | Renews | kMeets | kControls),            \
+                #Name ": what is Pure does nothing else");                                         \
+  static_assert(!effectsOf(OperationRow::Name).has(Speculate) ||                                   \
+                    effectsOf(OperationRow::Name).has(Pure),                                       \
                 #Name ": Speculate is for what is Pure");                                          \
-  static_assert(!kShapes[unsigned(Op::Name)].hasAddress ||                                         \
-                    effectsOf(Op::Name).hasAny(Reads | Writes | NamesAddress),                     \
+  static_assert(!shapeOf(OperationRow::Name).hasAddress ||                                         \
+                    effectsOf(OperationRow::Name).hasAny(Reads | Writes | NamesAddress),           \
                 #Name ": it has an address: say Reads, Writes or NamesAddress");                   \
-  static_assert(!effectsOf(Op::Name).has(Polls) || effectsOf(Op::Name).has(Reads),                 \
+  static_assert(!effectsOf(OperationRow::Name).has(Polls) ||                                       \
+                    effectsOf(OperationRow::Name).has(Reads),                                      \
                 #Name ": what Polls, Reads");                                                      \
   static_assert(                                                                                   \
-      !(kShapes[unsigned(Op::Name)].hasSync || kShapes[unsigned(Op::Name)].hasMembers) ||          \
-          effectsOf(Op::Name).hasAny(MeetsWarp | MeetsCta),                                        \
+      !(shapeOf(OperationRow::Name).hasSync || shapeOf(OperationRow::Name).hasMembers) ||          \
+          effectsOf(OperationRow::Name).hasAny(MeetsWarp | MeetsCta),                              \
       #Name ": it has .sync or a membermask: say MeetsWarp or MeetsCta");                          \
-  static_assert(kShapes[unsigned(Op::Name)].hasLabel == effectsOf(Op::Name).has(Jumps) &&          \
-                    kShapes[unsigned(Op::Name)].isCall == effectsOf(Op::Name).has(Calls),          \
-                #Name ": Jumps goes with labels, Calls with a call's operands");                   \
-  static_assert(!kShapes[unsigned(Op::Name)].hasF32 || effectsOf(Op::Name).count(kModes) == 1,     \
+  static_assert(                                                                                   \
+      shapeOf(OperationRow::Name).hasLabel == effectsOf(OperationRow::Name).has(Jumps) &&          \
+          shapeOf(OperationRow::Name).isCall == effectsOf(OperationRow::Name).has(Calls),          \
+      #Name ": Jumps goes with labels, Calls with a call's operands");                             \
+  static_assert(!shapeOf(OperationRow::Name).hasF32 ||                                             \
+                    effectsOf(OperationRow::Name).count(kModes) == 1,                              \
                 #Name ": it has .f32 or .bf16: say what it does to denormals, in one word: F32, "  \
                       "F32Compared, F32Converted, F32Added, Bf16Widened or AnyMode");
 #define PTX_OP_PARSED(Name, Effects_) PTX_OP(Name, Effects_)

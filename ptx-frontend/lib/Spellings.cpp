@@ -14,6 +14,10 @@ using llvm::SmallVector;
 using llvm::StringRef;
 using llvm::Twine;
 
+namespace rubia::ptx::Op {
+extern const Operation Atom, CpAsync, Cvt, Ld, Red, St, Suld, Sured, Sust;
+} // namespace rubia::ptx::Op
+
 namespace rubia::ptx {
 
 namespace {

@@ -137,7 +137,7 @@ class SyntaxString {
 public:
   consteval SyntaxString(std::string_view text) : text(text), reader(text) {}
 
-  consteval Form parse(Op op, bool lowered, Availability availability, Targets targets,
+  consteval Form parse(Operation op, bool lowered, Availability availability, Targets targets,
                        std::string_view anchor) {
     Form form;
     form.op = op;

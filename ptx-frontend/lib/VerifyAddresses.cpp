@@ -7,6 +7,11 @@
 using llvm::ArrayRef;
 using llvm::Twine;
 
+namespace rubia::ptx::Op {
+extern const Operation Createpolicy, Ldmatrix, MultimemRed, RedAsync, St, StAsync, StBulk, Stmatrix,
+    TcMma, TcMmaWs, TensormapReplace;
+} // namespace rubia::ptx::Op
+
 namespace rubia::ptx {
 
 StateSpace Verifier::spaceOfAddress(const OperandSlot &slot) const {

@@ -3,12 +3,19 @@
 // PTX ISA: operand-type-checking, operand-size-exceeding-instruction-type-size.
 
 #include "ptx-frontend/lib/Verifier.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 
 using llvm::ArrayRef;
 using llvm::StringRef;
 using llvm::Twine;
+
+namespace rubia::ptx::Op {
+extern const Operation CvtNarrow, Getctarank, Ldmatrix, Mapa, Mma, MmaBlockScale, MmaSp,
+    MmaSpBlockScale, Mov, Movmatrix, Set, Setp, Stmatrix, TcAlloc, TcCommit, TensormapReplace,
+    Wgmma, WgmmaSp, WmmaLoad, WmmaMma, WmmaStore;
+} // namespace rubia::ptx::Op
 
 namespace rubia::ptx {
 

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that no single operand place can say.
 
-#include "ptx-frontend/Effects.h"
 #include "ptx-frontend/lib/Verifier.h"
 #include "llvm/Support/MathExtras.h"
-#include <array>
+#include <vector>
 
 using llvm::Twine;
+
+namespace rubia::ptx::Op {
+extern const Operation Alloca, BarArrive, BarRed, BarSync, Bfe, Bfi, CpAsync, Createpolicy,
+    CvtNarrow, Mov, MultimemLdReduce, StBulk, Stackrestore, TcAlloc, TcMma, TensormapReplace, Vmad;
+} // namespace rubia::ptx::Op
 
 namespace rubia::ptx {
 
 // The operations whose operands have rules beyond their rows.
 void Verifier::checkRules() {
-  static constexpr auto kRules = [] {
-    std::array<void (Verifier::*)(), std::size(effects::kOfAll)> rules = {};
-    auto set = [&](Op op, void (Verifier::*check)()) { rules[unsigned(op)] = check; };
+  static const auto kRules = [] {
+    std::vector<void (Verifier::*)()> rules(operationCount());
+    auto set = [&](Operation op, void (Verifier::*check)()) { rules[unsigned(op)] = check; };
     set(Op::BarSync, &Verifier::checkBarrier);
     set(Op::BarArrive, &Verifier::checkBarrier);
     set(Op::BarRed, &Verifier::checkBarrier);

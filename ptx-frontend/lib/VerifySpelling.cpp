@@ -7,6 +7,10 @@
 using llvm::StringRef;
 using llvm::Twine;
 
+namespace rubia::ptx::Op {
+extern const Operation WmmaMma;
+} // namespace rubia::ptx::Op
+
 namespace rubia::ptx {
 
 bool Verifier::checkSpelling() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about the words of Types.h, Modifiers.def and Operations.def.
+// Facts about the words of Types.h and Modifiers.def.
 
 #include "ptx-frontend/Modifiers.h"
 
@@ -169,11 +169,6 @@ constexpr ModifierRow kModifiers[] = {
 #define PTX_MODIFIER(Name, Text, Category) {Text, ModCategory::Category},
 #include "ptx-frontend/Modifiers.def"
 };
-constexpr StringRef kOpNames[] = {
-#define PTX_OP(Name, Effects) #Name,
-#define PTX_OP_PARSED(Name, Effects) #Name,
-#include "ptx-frontend/Operations.def"
-};
 } // namespace
 
 StringRef textOf(Mod mod) { return kModifiers[unsigned(mod)].text; }
@@ -206,7 +201,5 @@ StateSpace spaceOf(Mod mod) {
     return StateSpace::None;
   }
 }
-
-StringRef nameOf(Op op) { return kOpNames[unsigned(op)]; }
 
 } // namespace rubia::ptx

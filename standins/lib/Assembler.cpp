@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation FAdd, FMul, FSub;
+} // namespace rubia::ptx::Op
+
 namespace rubia::standins {
 
 // As ptxas pads the words: programs look for "error   :".

@@ -32,12 +32,12 @@ int main(int argc, char **argv) {
     }
     std::filesystem::remove(entry.path());
   }
-  std::set<ptx::Op> lowered;
+  std::set<ptx::Operation> lowered;
   for (const ptx::Form &form : ptx::instructionForms())
     if (form.lowered)
       lowered.insert(form.op);
   size_t missing = 0;
-  for (ptx::Op op : lowered)
+  for (ptx::Operation op : lowered)
     if (!executed.contains(ptx::nameOf(op))) {
       ++missing;
       std::printf("no test executes %s\n", ptx::nameOf(op).str().c_str());

@@ -14,7 +14,7 @@ using namespace llvm;
 namespace rubia::test {
 namespace {
 
-using Operations = std::set<ptx::Op>;
+using Operations = std::set<ptx::Operation>;
 
 Operations operationsOf(const lowering::Unit &unit) {
   Operations operations;
@@ -37,7 +37,7 @@ struct Record {
       return;
     std::ofstream file(std::string(folder) + "/" + std::to_string(getpid()));
     file << std::filesystem::read_symlink("/proc/self/exe").string() << '\n';
-    for (ptx::Op op : executed)
+    for (ptx::Operation op : executed)
       file << ptx::nameOf(op).str() << '\n';
     if (!file.flush()) {
       std::fprintf(stderr, "cannot write to %s\n", folder);

@@ -3,6 +3,10 @@
 #include "lowering/lib/analysis/HeldCopies.h"
 #include "Lowered.h"
 
+namespace rubia::ptx::Op {
+extern const Operation CpAsync, CpAsyncWait;
+} // namespace rubia::ptx::Op
+
 using namespace rubia;
 using namespace rubia::lowering;
 using namespace rubia::lowering::test;

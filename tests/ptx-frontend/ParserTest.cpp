@@ -6,6 +6,10 @@
 #include "ptx-frontend/Printer.h"
 #include <gtest/gtest.h>
 
+namespace rubia::ptx::Op {
+extern const Operation Cvt;
+} // namespace rubia::ptx::Op
+
 using namespace rubia::ptx;
 
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in a file: images, modules, kernels, what they call.
 #include "tools/inspect/Inspection.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "runtime/cache/CacheKey.h"
 #include "tools/inspect/KernelNames.h"
 #include "llvm/ADT/StringExtras.h"

@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation BarArrive, BarRed, WgmmaWait;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 namespace {

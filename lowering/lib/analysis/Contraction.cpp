@@ -6,6 +6,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Cvt, FAdd, FMul, FNeg, FRsqrt, FSub, Ld, Mov;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 namespace {
 
@@ -257,7 +261,7 @@ std::optional<Chooser::Passed> Chooser::passedOn(const ptx::Instruction &instruc
   const ptx::Spelling &spelling = *instruction.spelling;
   unsigned operand = 1;
   bool negates = false;
-  const ptx::Op op = instruction.op();
+  const ptx::Operation op = instruction.op();
   if (op == ptx::Op::Cvt) {
     if (spelling.type() != spelling.type(1) || spelling.modifiers.size() != 2)
       return std::nullopt;

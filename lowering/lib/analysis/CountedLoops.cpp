@@ -6,6 +6,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Bra, IAdd, Mov, Setp;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 // Measured on an H100: docs/numerics.md, "Contraction".

@@ -4,6 +4,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Call, Mov;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 bool writesFirstOperand(const ptx::Instruction &instruction) {

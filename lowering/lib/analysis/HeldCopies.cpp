@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Call, CpAsync, CpAsyncCommitGroup, CpAsyncMbarrierArrive, CpAsyncWait;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 namespace {

@@ -4,6 +4,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Ld;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 using Kind = ptx::Operand::Kind;

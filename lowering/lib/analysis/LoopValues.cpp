@@ -5,6 +5,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Atom, IAdd, ISub, Ld, Mov, Setp;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 using Kind = ptx::Operand::Kind;

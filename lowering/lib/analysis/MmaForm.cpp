@@ -5,6 +5,11 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Mma, MmaBlockScale, MmaSp, MmaSpBlockScale, Wgmma, WgmmaSp, WmmaLoad,
+    WmmaMma, WmmaStore;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 namespace {
 
@@ -54,7 +59,7 @@ void takeLayouts(const ptx::Spelling &spelling, MmaForm &form) {
 }
 
 std::optional<MmaKind> kindOf(const ptx::Instruction &inst) {
-  const ptx::Op op = inst.op();
+  const ptx::Operation op = inst.op();
   if (op == ptx::Op::Mma || op == ptx::Op::MmaBlockScale || op == ptx::Op::MmaSp ||
       op == ptx::Op::MmaSpBlockScale)
     return MmaKind::Mma;

@@ -6,6 +6,7 @@
 #include "lowering/lib/analysis/LoopValues.h"
 #include "lowering/lib/analysis/UniformValues.h"
 #include "lowering/lib/analysis/WaitingLoops.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 

@@ -13,6 +13,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Call;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 namespace {
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/analysis/SharedLayout.h"
 #include "ptx-frontend/Effects.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
+
+namespace rubia::ptx::Op {
+extern const Operation CpAsyncBulkTensor, CpReduceAsyncBulkTensor, Wgmma, WgmmaSp;
+} // namespace rubia::ptx::Op
 
 namespace rubia::lowering {
 

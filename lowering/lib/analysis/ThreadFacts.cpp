@@ -5,6 +5,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Call;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 bool isSameFor(Group group, ptx::SpecialRegister special) {

@@ -2,8 +2,13 @@
 #include "lowering/lib/analysis/Uniformity.h"
 #include "lowering/lib/analysis/Definitions.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
+#include "ptx-frontend/SpecialRegisters.h"
 
 using namespace llvm;
+
+namespace rubia::ptx::Op {
+extern const Operation And, Cvt, IAdd, IDiv, IMad, Mov, Setp, Shfl, Shr;
+} // namespace rubia::ptx::Op
 
 namespace rubia::lowering {
 
@@ -129,7 +134,7 @@ bool Uniformity::countsAlongWarp(const Body &body, const ptx::Operand &operand,
       return false;
     const ptx::Instruction &writer = body.function.body[index];
     ArrayRef<ptx::Operand> from = writer.operands.drop_front();
-    const ptx::Op op = writer.op();
+    const ptx::Operation op = writer.op();
     if (op == ptx::Op::Mov || op == ptx::Op::Cvt)
       return countsAlongWarp(body, from[0], visited);
     if (op == ptx::Op::IAdd)
@@ -150,7 +155,7 @@ bool Uniformity::isPlaceOfWarp(const Body &body, const ptx::Instruction &instruc
   std::optional<uint64_t> constant = body.definitions.constant(instruction.operands[2]);
   if (!constant)
     return false;
-  const ptx::Op op = instruction.op();
+  const ptx::Operation op = instruction.op();
   if (op == ptx::Op::Shr)
     return *constant >= 5;
   if (op == ptx::Op::IDiv)

@@ -14,6 +14,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Selp;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 namespace {

@@ -9,12 +9,16 @@
 #include "lowering/lib/asynchronous/Mbarriers.h"
 #include "lowering/lib/asynchronous/RuntimeErrors.h"
 #include "lowering/lib/frame/AsyncNotes.h"
+#include "lowering/lib/frame/LoweringFunctions.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/Atomics.h"
+#include "ptx-frontend/SpecialRegisters.h"
 
 using namespace llvm;
 
 namespace rubia::lowering {
+
+LoweringFunction lowerSt, lowerRed; // Memory.cpp, Atomics.cpp
 
 constexpr unsigned kBulkUnit = 16; // addresses and sizes are multiples
 

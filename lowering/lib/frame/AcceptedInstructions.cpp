@@ -8,31 +8,34 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Atom, Ld, Ldmatrix, Ldu, Mma, MmaBlockScale, MmaSp, MmaSpBlockScale,
+    Movmatrix, Red, Redux, Shfl, St, Stmatrix, Vote, WmmaLoad, WmmaMma, WmmaStore;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 namespace {
-// Beside those that only compute.
-constexpr ptx::Op kIndependent[] = {ptx::Op::Ld,
-                                    ptx::Op::Ldu,
-                                    ptx::Op::St,
-                                    ptx::Op::Atom,
-                                    ptx::Op::Red,
-                                    ptx::Op::Shfl,
-                                    ptx::Op::Vote,
-                                    ptx::Op::Redux,
-                                    ptx::Op::WmmaLoad,
-                                    ptx::Op::WmmaMma,
-                                    ptx::Op::WmmaStore,
-                                    ptx::Op::Mma,
-                                    ptx::Op::MmaSp,
-                                    ptx::Op::MmaSpBlockScale,
-                                    ptx::Op::MmaBlockScale,
-                                    ptx::Op::Ldmatrix,
-                                    ptx::Op::Stmatrix,
-                                    ptx::Op::Movmatrix};
-
-bool dependsOnItselfAlone(ptx::Op op) {
-  return ptx::effectsOf(op).hasAny(effects::Pure) || is_contained(kIndependent, op);
+bool dependsOnItselfAlone(ptx::Operation op) {
+  static const ptx::Operation kBesides[] = {ptx::Op::Ld,
+                                            ptx::Op::Ldu,
+                                            ptx::Op::St,
+                                            ptx::Op::Atom,
+                                            ptx::Op::Red,
+                                            ptx::Op::Shfl,
+                                            ptx::Op::Vote,
+                                            ptx::Op::Redux,
+                                            ptx::Op::WmmaLoad,
+                                            ptx::Op::WmmaMma,
+                                            ptx::Op::WmmaStore,
+                                            ptx::Op::Mma,
+                                            ptx::Op::MmaSp,
+                                            ptx::Op::MmaSpBlockScale,
+                                            ptx::Op::MmaBlockScale,
+                                            ptx::Op::Ldmatrix,
+                                            ptx::Op::Stmatrix,
+                                            ptx::Op::Movmatrix};
+  return ptx::effectsOf(op).hasAny(effects::Pure) || is_contained(kBesides, op);
 }
 
 class KeyWriter {

@@ -6,6 +6,7 @@
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "lowering/lib/frame/AcceptedInstructions.h"
 #include "lowering/lib/frame/DeviceFunctions.h"
+#include "lowering/lib/frame/LoweringFunctions.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
@@ -13,6 +14,10 @@
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
+
+namespace rubia::ptx::Op {
+extern const Operation CpAsync;
+} // namespace rubia::ptx::Op
 
 namespace rubia::lowering {
 
@@ -200,13 +205,6 @@ void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
   irBuilder.SetInsertPoint(next);
 }
 
-using LoweringFunction = Expected<Value *>(FunctionLowering &, const ptx::Instruction &);
-static LoweringFunction *const kLoweringFunctions[] = {
-#define PTX_OP(Name, Effects) lower##Name,
-#define PTX_OP_PARSED(Name, Effects) nullptr, // none of its forms is lowered
-#include "ptx-frontend/Operations.def"
-};
-
 // What valid programs execute only if the driver has given them something that Rubia's refuses
 // them.
 static StringRef whyNeverExecuted(StringRef spelling) {
@@ -222,7 +220,7 @@ void FunctionLowering::lowerOperation(const ptx::Instruction &inst, Value *selec
     return why.empty() ? collect(unsupported(inst, "unsupported instruction")) : refuse(inst, why);
   }
   selectCondition = selectIf;
-  Expected<Value *> result = kLoweringFunctions[size_t(inst.op())](*this, inst);
+  Expected<Value *> result = loweringFunctionOf(inst.op())(*this, inst);
   if (!result)
     collect(result.takeError());
   else if (*result)

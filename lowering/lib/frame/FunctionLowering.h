@@ -252,14 +252,6 @@ private:
   std::vector<ptx::Diagnostic> diagnostics;
 };
 
-// One function for each row of the table, by chapter of the manual. It returns the value of the
-// first destination, null if there is none or the function wrote it itself, or an error made by
-// unsupported() or malformed().
-#define PTX_OP(Name, Effects)                                                                      \
-  llvm::Expected<llvm::Value *> lower##Name(FunctionLowering &fn, const ptx::Instruction &inst);
-#define PTX_OP_PARSED(Name, Effects) PTX_OP(Name, Effects) // so that a new one rebuilds one file
-#include "ptx-frontend/Operations.def"
-
 /// Stores the copies of cp.async that are held back to the current instruction: a wait, or the copy
 /// itself, whether its guard holds or not.
 void finishEarlierCopies(FunctionLowering &fn);

@@ -17,6 +17,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Call;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,

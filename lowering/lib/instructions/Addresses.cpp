@@ -18,6 +18,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Call, Cvta, St;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 static StringRef nameOf(ptx::StateSpace space) {

@@ -5,11 +5,14 @@
 // its async, tensormap or alias proxy are plain accesses here, so a proxy fence is what it says
 // about plain accesses, and at least a fence that the compiler and the caches see.
 #include "lowering/lib/frame/FunctionLowering.h"
+#include "lowering/lib/frame/LoweringFunctions.h"
 #include "lowering/lib/instructions/MemoryModel.h"
 
 using namespace llvm;
 
 namespace rubia::lowering {
+
+LoweringFunction lowerFenceProxy;
 
 static void fence(FunctionLowering &fn, ptx::Mod semantics, ptx::Mod scope) {
   fn.builder().CreateFence(orderingOf(semantics), syncScopeOf(fn.context(), scope));

@@ -11,6 +11,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Ldu;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 namespace {

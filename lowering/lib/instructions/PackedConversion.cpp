@@ -5,6 +5,7 @@
 // Each element becomes the bits of its result in an i32, then all are put together; the first
 // operand, or the upper part of a packed one, is the highest. What is known about the random bits
 // of .rs and about scales stands in docs/numerics.md.
+#include "lowering/lib/frame/LoweringFunctions.h"
 #include "lowering/lib/instructions/IntegerArithmetic.h"
 #include "lowering/lib/instructions/NarrowFloat.h"
 #include "llvm/IR/Intrinsics.h"
@@ -13,6 +14,8 @@
 using namespace llvm;
 
 namespace rubia::lowering {
+
+LoweringFunction lowerCvt; // Conversion.cpp
 
 namespace {
 

@@ -2,6 +2,7 @@
 // Special registers. PTX ISA: special-registers.
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;

@@ -7,6 +7,12 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation ClusterQueryCancel, ClusterTryCancel, CpAsync, CpAsyncBulk,
+    CpAsyncBulkCommitGroup, CpAsyncBulkPrefetch, CpAsyncBulkWaitGroup, CpAsyncCommitGroup,
+    CpAsyncWait, CpReduceAsyncBulk, RedAsync, StAsync;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 

@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Atom, Red;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 

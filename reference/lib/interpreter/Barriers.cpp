@@ -7,6 +7,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation BarArrive, BarRed, BarSync, BarrierCluster;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 

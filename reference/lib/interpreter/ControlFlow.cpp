@@ -8,6 +8,11 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Alloca, Bra, Brkpt, BrxIdx, Call, Exit, Nanosleep, Pmevent, Ret, Setmaxnreg,
+    Stackrestore, Stacksave, Trap;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel and what it reaches become code: frames are laid out, blocks put into their order.
 #include "reference/lib/interpreter/Decode.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "reference/Interpreter.h"
 #include "reference/lib/interpreter/Order.h"
 #include "reference/lib/interpreter/Warp.h"
@@ -10,6 +11,10 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
+
+namespace rubia::ptx::Op {
+extern const Operation Bra, BrxIdx, Exit, Mov, Ret, Trap;
+} // namespace rubia::ptx::Op
 
 namespace rubia::reference::interpreter {
 
@@ -220,7 +225,7 @@ void Decoder::finish() {
   micro = Micro();
 }
 
-static DecodeFunction familyOf(ptx::Op op) {
+static DecodeFunction familyOf(ptx::Operation op) {
   static const auto *families = [] {
     auto *all = new DenseMap<unsigned, DecodeFunction>();
     for (ArrayRef<Family> rows :

@@ -71,7 +71,7 @@ using DecodeFunction = void (*)(Decoder &);
 
 /// One row for each operation that is no scalar arithmetic.
 struct Family {
-  ptx::Op op;
+  const ptx::Operation &op;
   DecodeFunction decode;
 };
 llvm::ArrayRef<Family> controlFlow();  // ControlFlow.cpp

@@ -6,6 +6,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Ldmatrix, Mma, MmaSp, Movmatrix, Stmatrix, WmmaLoad, WmmaMma, WmmaStore;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 

@@ -8,6 +8,11 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation CpAsyncMbarrierArrive, MbarrierArrive, MbarrierInit, MbarrierInval,
+    MbarrierPendingCount, MbarrierTx, MbarrierWait;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 
 using ptx::Mod;

@@ -6,6 +6,11 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Applypriority, Discard, Fence, FenceProxy, Griddepcontrol, Ld, Ldu, Membar,
+    Prefetch, Prefetchu, St;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 

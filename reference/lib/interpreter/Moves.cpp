@@ -2,10 +2,15 @@
 // PTX ISA: data-movement-and-conversion-instructions: mov, cvta, isspacep, mapa, getctarank,
 // createpolicy.
 #include "reference/lib/interpreter/Cta.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "reference/lib/interpreter/Decode.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
+
+namespace rubia::ptx::Op {
+extern const Operation Createpolicy, Cvta, Getctarank, Isspacep, Mapa, Mov;
+} // namespace rubia::ptx::Op
 
 namespace rubia::reference::interpreter {
 namespace {

@@ -6,10 +6,14 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Bra, BrxIdx, Exit, Ret, Trap;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 
-bool endsBlock(ptx::Op op) {
+bool endsBlock(ptx::Operation op) {
   return op == ptx::Op::Bra || op == ptx::Op::BrxIdx || op == ptx::Op::Ret || op == ptx::Op::Exit ||
          op == ptx::Op::Trap;
 }

@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation FMax, FMin;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 

@@ -6,6 +6,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Suld, Sured, Sust;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 
@@ -180,7 +184,7 @@ void execute(Warp &warp, const Micro &micro) {
 void decodeAccess(Decoder &decoder) {
   using Kind = Access::Kind;
   const ptx::Spelling &spelling = decoder.spelling();
-  const ptx::Op op = decoder.inst().op();
+  const ptx::Operation op = decoder.inst().op();
   ArrayRef<ptx::Operand> operands = decoder.inst().operands;
   auto &access = decoder.code.keep<Access>();
   const bool isLoad = op == ptx::Op::Suld, isReduction = op == ptx::Op::Sured;

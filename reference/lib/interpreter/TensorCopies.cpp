@@ -13,6 +13,11 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation CpAsyncBulkPrefetchTensor, CpAsyncBulkTensor, CpReduceAsyncBulkTensor,
+    TensormapCpFenceproxy, TensormapReplace;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 

@@ -5,6 +5,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Istypep, Suq, Tex, Tld4, Txq;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 
 using ptx::Mod;

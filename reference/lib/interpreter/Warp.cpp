@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/lib/interpreter/Warp.h"
 #include "ptx-frontend/Lines.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "reference/lib/interpreter/Cta.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Activemask, BarWarpSync, Elect, Match, Redux, Shfl, Vote;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 

@@ -11,6 +11,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Wgmma, WgmmaSp, WgmmaSync, WgmmaWait;
+} // namespace rubia::ptx::Op
+
 namespace rubia::reference::interpreter {
 namespace {
 
