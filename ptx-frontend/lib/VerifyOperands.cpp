@@ -2,8 +2,8 @@
 // Operands against their places in the row: kind, type, constants, vectors.
 // PTX ISA: operand-type-checking, operand-size-exceeding-instruction-type-size.
 
-#include "ptx-frontend/lib/Verifier.h"
 #include "ptx-frontend/SpecialRegisters.h"
+#include "ptx-frontend/lib/Verifier.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 

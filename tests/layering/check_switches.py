@@ -13,9 +13,9 @@ import sys
 
 FOLDERS = ["input", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "standins", "diff", "targets", "settings", "tools"]
 
-# The last name before the enumerator in `case ptx::Op::Bra:`. Facts of targets and settings are added below.
+# The last name before the enumerator in `case ptx::Result::Pure:`. Operations are no constant expressions (Operation.h). Facts of targets and settings are added below.
 GUARDED = {
-    "Op", "Result", "SharedBy", "Group",  # what operations and special registers are
+    "Result", "SharedBy", "Group",  # what operations and special registers are
     "Generation", "Float8", "Differs", "Tests",  # what targets are
     "WarpForm", "BarrierForm", "Backend",  # what settings lead to
 }

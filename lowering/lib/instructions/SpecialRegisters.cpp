@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special registers. PTX ISA: special-registers.
+#include "ptx-frontend/SpecialRegisters.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
-#include "ptx-frontend/SpecialRegisters.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 
 using namespace llvm;

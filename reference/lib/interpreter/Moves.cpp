@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX ISA: data-movement-and-conversion-instructions: mov, cvta, isspacep, mapa, getctarank,
 // createpolicy.
-#include "reference/lib/interpreter/Cta.h"
 #include "ptx-frontend/SpecialRegisters.h"
+#include "reference/lib/interpreter/Cta.h"
 #include "reference/lib/interpreter/Decode.h"
 #include "llvm/ADT/STLExtras.h"
 
