@@ -54,6 +54,10 @@ Outcome execute(const Semantics &row, llvm::ArrayRef<uint64_t> sources, const Se
 const Semantics &row(llvm::StringRef op);
 /// Of a row that looks across lanes.
 WaveFunction functionOf(llvm::StringRef op);
+/// Of a row that sees one lane.
+LaneKernel kernelOf(llvm::StringRef op);
+/// Null: there is no row of that name that sees one lane.
+const Shape *shapeOf(llvm::StringRef op);
 uint64_t run(llvm::StringRef op, llvm::ArrayRef<uint64_t> sources, const Setting &setting = {});
 
 void check(llvm::ArrayRef<Case> cases);

@@ -77,6 +77,13 @@ const Semantics &row(llvm::StringRef op) {
 
 WaveFunction functionOf(llvm::StringRef op) { return row(op).operation.function; }
 
+LaneKernel kernelOf(llvm::StringRef op) { return row(op).operation.kernel; }
+
+const Shape *shapeOf(llvm::StringRef op) {
+  const Semantics *row = findVectorAlu(op);
+  return row && row->operation.kernel ? &row->operation.shape : nullptr;
+}
+
 uint64_t run(llvm::StringRef op, llvm::ArrayRef<uint64_t> sources, const Setting &setting) {
   return execute(row(op), sources, setting).result;
 }

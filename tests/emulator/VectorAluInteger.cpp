@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic, logic, shifts, bytes: edge values from the RDNA3 ISA's definitions.
-#include "emulator/lib/machine/Semantics.h"
 #include "tests/emulator/VectorAluCase.h"
 
 #include <gtest/gtest.h>
@@ -254,7 +253,7 @@ TEST(VectorAluInteger, FourMaskedSums) {
       sums[lane + n * kBlockLanes] = 0xfffffff8 + lane;
   }
   LaneState state;
-  row("V_MQSAD_U32_U8").operation.kernel(result, window, reference, sums, state);
+  kernelOf("V_MQSAD_U32_U8")(result, window, reference, sums, state);
   for (unsigned lane = 0; lane < kBlockLanes; ++lane)
     for (unsigned n = 0; n < 4; ++n)
       EXPECT_EQ(result[lane + n * kBlockLanes], 0xfffffff8 + lane + 2 * (n + 1));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves, and the instructions that look across lanes, on waves of 32 and 64 lanes.
-#include "emulator/lib/machine/Semantics.h"
 #include "tests/emulator/VectorAluWave.h"
 
 #include <gtest/gtest.h>
@@ -87,8 +86,8 @@ TEST(VectorAluLanes, CountBelow) {
       mask[lane] = 0xf000000f, count[lane] = 100;
     LaneState state;
     state.firstLane = first;
-    row("V_MBCNT_LO_U32_B32").operation.kernel(low, mask, count, nullptr, state);
-    row("V_MBCNT_HI_U32_B32").operation.kernel(high, mask, count, nullptr, state);
+    kernelOf("V_MBCNT_LO_U32_B32")(low, mask, count, nullptr, state);
+    kernelOf("V_MBCNT_HI_U32_B32")(high, mask, count, nullptr, state);
     for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
       uint32_t below = (lane < 4 ? lane : 4) + (lane > 28 ? lane - 28 : 0);
       EXPECT_EQ(low[lane], 100 + (first ? 8 : below));

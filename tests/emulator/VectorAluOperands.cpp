@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows against LLVM's instruction descriptions: as many sources as the instruction has, each as
 // wide, for every opcode of the generations whose name has a row.
-#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/machine/Target.h"
 #include "tests/emulator/VectorAluCase.h"
 
@@ -66,10 +65,10 @@ TEST_P(VectorAluOperands, RowsHaveTheInstructionsSources) {
     if (full == "V_FMAC_F64_e64_dpp_gfx12") // described with a source of 32 bits; never emitted
       continue;
     std::string key = name.starts_with("V_CMPX_") ? "V_CMP_" + name.substr(7).str() : name.str();
-    const Semantics *row = findVectorAlu(key);
-    if (!row || !row->operation.kernel)
+    const Shape *found = shapeOf(key);
+    if (!found)
       continue;
-    const Shape &shape = row->operation.shape;
+    const Shape &shape = *found;
     const MCInstrDesc &description = instructions->get(opcode);
     MCInst inst;
     inst.setOpcode(opcode);

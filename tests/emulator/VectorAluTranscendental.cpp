@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transcendental unit: special cases, flushed denormals, and correct rounding against x87's
 // long double, which has 11 and more bits to spare over f32.
-#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/vector/Transcendental.h"
 #include "tests/emulator/VectorAluAssembly.h"
 #include "tests/emulator/VectorAluCase.h"
@@ -134,7 +133,7 @@ TEST(VectorAluTranscendental, LanesTogetherAreAsEachByItself) {
       uint32_t source[kBlockLanes], result[kBlockLanes];
       for (uint32_t &bits : source)
         bits = n % 2 ? uint32_t(random()) : uint32_t(f((float(random()) / 0x1p32f - 0.5f) * 300));
-      row(op).operation.kernel(result, source, source, source, state);
+      kernelOf(op)(result, source, source, source, state);
       for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
         const float want = flushed(function(flushed(asFloat(source[lane]))));
         ASSERT_EQ(std::isnan(asFloat(result[lane])), std::isnan(want)) << op << " " << source[lane];
@@ -147,7 +146,7 @@ TEST(VectorAluTranscendental, LanesTogetherAreAsEachByItself) {
     uint32_t source[2 * kBlockLanes], result[2 * kBlockLanes];
     for (uint32_t &bits : source)
       bits = uint32_t(random());
-    row("V_RSQ_F64").operation.kernel(result, source, source, source, state);
+    kernelOf("V_RSQ_F64")(result, source, source, source, state);
     for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
       const double x = asDouble(pair32(source[lane], source[lane + kBlockLanes]));
       const double want = double(1 / std::sqrt((long double)x));
@@ -352,11 +351,11 @@ TEST(VectorAluTranscendental, WorstResultsKeepPowersOfTwo) {
 }
 
 TEST(VectorAluTranscendental, RowsTellHowExactTheyAre) {
-  EXPECT_EQ(exactnessOf(row("V_EXP_F32").flags), Exactness::WithinUlp);
-  EXPECT_EQ(exactnessOf(row("V_S_LOG_F16").flags), Exactness::WithinUlp);
-  EXPECT_EQ(exactnessOf(row("V_RSQ_F64").flags), Exactness::Approximation);
+  EXPECT_EQ(exactnessOf("V_EXP_F32"), Exactness::WithinUlp);
+  EXPECT_EQ(exactnessOf("V_S_LOG_F16"), Exactness::WithinUlp);
+  EXPECT_EQ(exactnessOf("V_RSQ_F64"), Exactness::Approximation);
   for (const char *op : {"V_ADD_F32", "V_FMA_F64", "V_DIV_FIXUP_F32", "V_TRIG_PREOP_F64"})
-    EXPECT_EQ(exactnessOf(row(op).flags), Exactness::Exact) << op;
+    EXPECT_EQ(exactnessOf(op), Exactness::Exact) << op;
 }
 
 } // namespace rubia::emulator::test

@@ -4,9 +4,9 @@
 // beyond, all lanes and some.
 #include "emulator/lib/vector/VectorMemory.h"
 #include "emulator/lib/decode/Instructions.h"
-#include "emulator/lib/machine/Semantics.h"
 #include "emulator/lib/machine/WaveFunctions.h"
 #include "tests/emulator/MemoryWave.h"
+#include "tests/emulator/VectorAluCase.h"
 #include "llvm/ADT/StringRef.h"
 #include <random>
 
@@ -70,8 +70,8 @@ public:
 
   /// A move between lanes against its wave function.
   void compareMove(llvm::StringRef name, Handler fast) {
-    const Semantics *row = findVectorAlu(name);
-    ASSERT_TRUE(row && row->operation.function) << name.str();
+    const WaveFunction function = functionOf(name);
+    ASSERT_TRUE(function) << name.str();
     constexpr uint32_t kOpSel = 4;
     const bool readsOne = name.starts_with("V_READ");
     for (unsigned i = 0; i < 60; ++i) {
@@ -83,7 +83,7 @@ public:
       detail.modifiers[1] = any(2) ? kOpSel : 0;
       alignas(64) uint32_t constants[2][kBlockLanes];
       MicroOp op;
-      op.function = row->operation.function;
+      op.function = function;
       op.detail = &detail;
       op.kind[0] = OperandKind::Vector;
       op.source[0] = vectorOffset(20);

@@ -102,4 +102,9 @@ const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa) {
 
 const Semantics *findVectorAlu(llvm::StringRef name) { return findVectorAlu(name, hostIsa()); }
 
+Exactness exactnessOf(llvm::StringRef name) {
+  const Semantics *row = findVectorAlu(name);
+  return row ? exactnessOf(row->flags) : Exactness::Exact;
+}
+
 } // namespace rubia::emulator

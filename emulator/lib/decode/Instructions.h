@@ -14,6 +14,9 @@ struct Semantics;
 /// there is none.
 const Semantics *findVectorAlu(llvm::StringRef name);
 
+/// How far its result may be from the hardware's.
+Exactness exactnessOf(llvm::StringRef name);
+
 /// The host's instruction sets that the tables are compiled for, each with all before it.
 enum class HostIsa : uint8_t { Baseline, Avx2, Avx512 };
 

@@ -4,17 +4,11 @@
 #include "emulator/lib/decode/Disassembly.h"
 #include "emulator/lib/decode/InstructionClass.h"
 #include "emulator/lib/decode/Instructions.h"
-#include "emulator/lib/machine/Semantics.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
 
 namespace rubia::emulator {
-
-static Exactness exactnessOf(StringRef name) {
-  const Semantics *row = findVectorAlu(name);
-  return row ? exactnessOf(row->flags) : Exactness::Exact;
-}
 
 static StringRef textOf(Exactness exactness) {
   switch (exactness) {
