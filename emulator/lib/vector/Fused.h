@@ -570,6 +570,8 @@ struct FusedCall<Function, R (F::*)(P...) const> {
   static constexpr FusedHandlers makeHandlers() {
     constexpr unsigned kSources = Signature<R (F::*)(P...) const>::shape().sourceCount;
     using Sources = std::make_index_sequence<kSources>;
+    // Instructions of which several sources are scalar and none is a vector are few.
+    constexpr unsigned kUniforms = (1u << kSources) - (kSources > 1);
     FusedHandlers all;
     all.any = anyHandler(Sources{});
     constexpr bool kOnlyAny = kIsNarrow || (kIsHalfPair<std::remove_cvref_t<P>> || ...);
@@ -578,7 +580,9 @@ struct FusedCall<Function, R (F::*)(P...) const> {
         ((all.byUniform[U] = all.any), ...);
       else
         ((all.byUniform[U] = handlerFor<U>(Sources{})), ...);
-    }(std::make_index_sequence<(1u << kSources)>{});
+    }(std::make_index_sequence<kUniforms>{});
+    if constexpr (kUniforms < 1u << kSources)
+      all.byUniform[kUniforms] = all.any;
     return all;
   }
 };

@@ -19,7 +19,7 @@ template <class I> bool below(I a, I b) {
 }
 
 constexpr Semantics kRows[] = {
-    {"V_CMP_F_F32", hot<[](float, float) { return false; }>},
+    {"V_CMP_F_F32", lanewise<[](float, float) { return false; }>},
     {"V_CMP_LT_F32", hot<[](float a, float b) { return a < b; }>},
     {"V_CMP_EQ_F32", hot<[](float a, float b) { return a == b; }>},
     {"V_CMP_LE_F32", hot<[](float a, float b) { return a <= b; }>},
@@ -34,11 +34,11 @@ constexpr Semantics kRows[] = {
     {"V_CMP_NLE_F32", hot<[](float a, float b) { return !(a <= b); }>},
     {"V_CMP_NEQ_F32", hot<[](float a, float b) { return !(a == b); }>},
     {"V_CMP_NLT_F32", hot<[](float a, float b) { return !(a < b); }>},
-    {"V_CMP_TRU_F32", hot<[](float, float) { return true; }>},
+    {"V_CMP_TRU_F32", lanewise<[](float, float) { return true; }>},
     {"V_CMP_CLASS_F32", hot<[](float a, uint32_t classes) { return inClass(a, classes); }>,
      kKeepSourceDenormals},
 
-    {"V_CMP_F_F64", hot<[](double, double) { return false; }>},
+    {"V_CMP_F_F64", lanewise<[](double, double) { return false; }>},
     {"V_CMP_LT_F64", hot<[](double a, double b) { return a < b; }>},
     {"V_CMP_EQ_F64", hot<[](double a, double b) { return a == b; }>},
     {"V_CMP_LE_F64", hot<[](double a, double b) { return a <= b; }>},
@@ -53,7 +53,7 @@ constexpr Semantics kRows[] = {
     {"V_CMP_NLE_F64", hot<[](double a, double b) { return !(a <= b); }>},
     {"V_CMP_NEQ_F64", hot<[](double a, double b) { return !(a == b); }>},
     {"V_CMP_NLT_F64", hot<[](double a, double b) { return !(a < b); }>},
-    {"V_CMP_TRU_F64", hot<[](double, double) { return true; }>},
+    {"V_CMP_TRU_F64", lanewise<[](double, double) { return true; }>},
     {"V_CMP_CLASS_F64", hot<[](double a, uint32_t classes) { return inClass(a, classes); }>,
      kKeepSourceDenormals},
 
@@ -94,41 +94,41 @@ constexpr Semantics kRows[] = {
     {"V_CMP_GE_U16", lanewise<[](uint16_t a, uint16_t b) { return a >= b; }>},
     {"V_CMP_T_U16", lanewise<[](uint16_t, uint16_t) { return true; }>},
 
-    {"V_CMP_F_I32", hot<[](int32_t, int32_t) { return false; }>},
+    {"V_CMP_F_I32", lanewise<[](int32_t, int32_t) { return false; }>},
     {"V_CMP_LT_I32", hot<[](int32_t a, int32_t b) { return a < b; }>},
     {"V_CMP_EQ_I32", hot<[](int32_t a, int32_t b) { return a == b; }>},
     {"V_CMP_LE_I32", hot<[](int32_t a, int32_t b) { return a <= b; }>},
     {"V_CMP_GT_I32", hot<[](int32_t a, int32_t b) { return a > b; }>},
     {"V_CMP_NE_I32", hot<[](int32_t a, int32_t b) { return a != b; }>},
     {"V_CMP_GE_I32", hot<[](int32_t a, int32_t b) { return a >= b; }>},
-    {"V_CMP_T_I32", hot<[](int32_t, int32_t) { return true; }>},
+    {"V_CMP_T_I32", lanewise<[](int32_t, int32_t) { return true; }>},
 
-    {"V_CMP_F_U32", hot<[](uint32_t, uint32_t) { return false; }>},
+    {"V_CMP_F_U32", lanewise<[](uint32_t, uint32_t) { return false; }>},
     {"V_CMP_LT_U32", hot<[](uint32_t a, uint32_t b) { return a < b; }>},
     {"V_CMP_EQ_U32", hot<[](uint32_t a, uint32_t b) { return a == b; }>},
     {"V_CMP_LE_U32", hot<[](uint32_t a, uint32_t b) { return a <= b; }>},
     {"V_CMP_GT_U32", hot<[](uint32_t a, uint32_t b) { return a > b; }>},
     {"V_CMP_NE_U32", hot<[](uint32_t a, uint32_t b) { return a != b; }>},
     {"V_CMP_GE_U32", hot<[](uint32_t a, uint32_t b) { return a >= b; }>},
-    {"V_CMP_T_U32", hot<[](uint32_t, uint32_t) { return true; }>},
+    {"V_CMP_T_U32", lanewise<[](uint32_t, uint32_t) { return true; }>},
 
-    {"V_CMP_F_I64", hot<[](int64_t, int64_t) { return false; }>},
+    {"V_CMP_F_I64", lanewise<[](int64_t, int64_t) { return false; }>},
     {"V_CMP_LT_I64", hot<[](int64_t a, int64_t b) { return below(a, b); }>},
     {"V_CMP_EQ_I64", hot<[](int64_t a, int64_t b) { return same(a, b); }>},
     {"V_CMP_LE_I64", hot<[](int64_t a, int64_t b) { return !below(b, a); }>},
     {"V_CMP_GT_I64", hot<[](int64_t a, int64_t b) { return below(b, a); }>},
     {"V_CMP_NE_I64", hot<[](int64_t a, int64_t b) { return !same(a, b); }>},
     {"V_CMP_GE_I64", hot<[](int64_t a, int64_t b) { return !below(a, b); }>},
-    {"V_CMP_T_I64", hot<[](int64_t, int64_t) { return true; }>},
+    {"V_CMP_T_I64", lanewise<[](int64_t, int64_t) { return true; }>},
 
-    {"V_CMP_F_U64", hot<[](uint64_t, uint64_t) { return false; }>},
+    {"V_CMP_F_U64", lanewise<[](uint64_t, uint64_t) { return false; }>},
     {"V_CMP_LT_U64", hot<[](uint64_t a, uint64_t b) { return below(a, b); }>},
     {"V_CMP_EQ_U64", hot<[](uint64_t a, uint64_t b) { return same(a, b); }>},
     {"V_CMP_LE_U64", hot<[](uint64_t a, uint64_t b) { return !below(b, a); }>},
     {"V_CMP_GT_U64", hot<[](uint64_t a, uint64_t b) { return below(b, a); }>},
     {"V_CMP_NE_U64", hot<[](uint64_t a, uint64_t b) { return !same(a, b); }>},
     {"V_CMP_GE_U64", hot<[](uint64_t a, uint64_t b) { return !below(a, b); }>},
-    {"V_CMP_T_U64", hot<[](uint64_t, uint64_t) { return true; }>},
+    {"V_CMP_T_U64", lanewise<[](uint64_t, uint64_t) { return true; }>},
 };
 
 } // namespace

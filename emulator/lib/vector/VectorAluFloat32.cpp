@@ -65,25 +65,29 @@ float fraction(float value) {
   return difference > kBelowOne ? kBelowOne : difference;
 }
 
+constexpr auto kMultiplyThenAdd = [](float a, float b, float c) {
+  return multiplyThenAdd(a, b, c);
+};
+constexpr auto kFusedMultiplyAdd = [](float a, float b, float c) { return std::fma(a, b, c); };
 constexpr Semantics kRows[] = {
     {"V_ADD_F32", hot<[](float a, float b) { return a + b; }>},
     {"V_SUB_F32", hot<[](float a, float b) { return a - b; }>},
     {"V_SUBREV_F32", hot<[](float a, float b) { return b - a; }>},
     {"V_MUL_F32", hot<[](float a, float b) { return a * b; }>},
-    {"V_MUL_LEGACY_F32", hot<[](float a, float b) { return legacyProduct(a, b); }>},
-    {"V_FMA_F32", hot<[](float a, float b, float c) { return std::fma(a, b, c); }>},
-    {"V_FMAC_F32", hot<[](float a, float b, float d) { return std::fma(a, b, d); }>},
+    {"V_MUL_LEGACY_F32", lanewise<[](float a, float b) { return legacyProduct(a, b); }>},
+    {"V_FMA_F32", hot<kFusedMultiplyAdd>},
+    {"V_FMAC_F32", hot<kFusedMultiplyAdd>},
     {"V_FMAMK_F32", hot<[](float a, float k, float b) { return std::fma(a, k, b); }>},
-    {"V_FMAAK_F32", hot<[](float a, float b, float k) { return std::fma(a, b, k); }>},
-    {"V_FMA_LEGACY_F32", hot<[](float a, float b, float c) { return legacyFma(a, b, c); }>},
-    {"V_FMAC_LEGACY_F32", hot<[](float a, float b, float d) { return legacyFma(a, b, d); }>},
-    {"V_MAD_F32", hot<[](float a, float b, float c) { return multiplyThenAdd(a, b, c); }>},
-    {"V_MAC_F32", hot<[](float a, float b, float d) { return multiplyThenAdd(a, b, d); }>},
+    {"V_FMAAK_F32", hot<kFusedMultiplyAdd>},
+    {"V_FMA_LEGACY_F32", lanewise<[](float a, float b, float c) { return legacyFma(a, b, c); }>},
+    {"V_FMAC_LEGACY_F32", lanewise<[](float a, float b, float d) { return legacyFma(a, b, d); }>},
+    {"V_MAD_F32", hot<kMultiplyThenAdd>},
+    {"V_MAC_F32", hot<kMultiplyThenAdd>},
     {"V_MADMK_F32", hot<[](float a, float k, float b) { return multiplyThenAdd(a, k, b); }>},
-    {"V_MADAK_F32", hot<[](float a, float b, float k) { return multiplyThenAdd(a, b, k); }>},
-    {"V_MAD_LEGACY_F32", hot<[](float a, float b, float c) { return legacyMad(a, b, c); }>},
-    {"V_MAC_LEGACY_F32", hot<[](float a, float b, float d) { return legacyMad(a, b, d); }>},
-    {"V_MULLIT_F32", hot<[](float a, float b, float c) { return lightProduct(a, b, c); }>},
+    {"V_MADAK_F32", hot<kMultiplyThenAdd>},
+    {"V_MAD_LEGACY_F32", lanewise<[](float a, float b, float c) { return legacyMad(a, b, c); }>},
+    {"V_MAC_LEGACY_F32", lanewise<[](float a, float b, float d) { return legacyMad(a, b, d); }>},
+    {"V_MULLIT_F32", lanewise<[](float a, float b, float c) { return lightProduct(a, b, c); }>},
 
     {"V_MIN_F32",
      hot<[](const FloatMode &mode, float a, float b) { return minNumber(a, b, mode.ieee); }>},
@@ -98,20 +102,22 @@ constexpr Semantics kRows[] = {
     {"V_MED3_F32", hot<[](const FloatMode &mode, float a, float b, float c) {
        return medianNumber(a, b, c, mode.ieee);
      }>},
-    {"V_MAXMIN_F32", hot<[](const FloatMode &mode, float a, float b, float c) {
+    {"V_MAXMIN_F32", lanewise<[](const FloatMode &mode, float a, float b, float c) {
        return minNumber(maxNumber(a, b, mode.ieee), c, mode.ieee);
      }>},
-    {"V_MINMAX_F32", hot<[](const FloatMode &mode, float a, float b, float c) {
+    {"V_MINMAX_F32", lanewise<[](const FloatMode &mode, float a, float b, float c) {
        return maxNumber(minNumber(a, b, mode.ieee), c, mode.ieee);
      }>},
     {"V_MINIMUM_F32", hot<[](float a, float b) { return minimum(a, b); }>},
     {"V_MAXIMUM_F32", hot<[](float a, float b) { return maximum(a, b); }>},
-    {"V_MINIMUM3_F32", hot<[](float a, float b, float c) { return minimum(minimum(a, b), c); }>},
-    {"V_MAXIMUM3_F32", hot<[](float a, float b, float c) { return maximum(maximum(a, b), c); }>},
+    {"V_MINIMUM3_F32",
+     lanewise<[](float a, float b, float c) { return minimum(minimum(a, b), c); }>},
+    {"V_MAXIMUM3_F32",
+     lanewise<[](float a, float b, float c) { return maximum(maximum(a, b), c); }>},
     {"V_MAXIMUMMINIMUM_F32",
-     hot<[](float a, float b, float c) { return minimum(maximum(a, b), c); }>},
+     lanewise<[](float a, float b, float c) { return minimum(maximum(a, b), c); }>},
     {"V_MINIMUMMAXIMUM_F32",
-     hot<[](float a, float b, float c) { return maximum(minimum(a, b), c); }>},
+     lanewise<[](float a, float b, float c) { return maximum(minimum(a, b), c); }>},
 
     {"V_TRUNC_F32", hot<[](float a) { return __builtin_truncf(a); }>},
     {"V_CEIL_F32", hot<[](float a) { return __builtin_ceilf(a); }>},

@@ -34,20 +34,23 @@ double scaled(double value, int32_t power) {
   return field == 0 || field == 2047 ? value + value : std::bit_cast<double>(bits) * factor;
 }
 
+constexpr auto kFusedMultiplyAdd = [](double a, double b, double c) { return std::fma(a, b, c); };
+constexpr auto kMinNumber = [](const FloatMode &mode, double a, double b) {
+  return minNumber(a, b, mode.ieee);
+};
+constexpr auto kMaxNumber = [](const FloatMode &mode, double a, double b) {
+  return maxNumber(a, b, mode.ieee);
+};
 constexpr Semantics kRows[] = {
     {"V_ADD_F64", hot<[](double a, double b) { return a + b; }>},
     {"V_MUL_F64", hot<[](double a, double b) { return a * b; }>},
-    {"V_FMA_F64", hot<[](double a, double b, double c) { return std::fma(a, b, c); }>},
-    {"V_FMAC_F64", hot<[](double a, double b, double d) { return std::fma(a, b, d); }>},
+    {"V_FMA_F64", hot<kFusedMultiplyAdd>},
+    {"V_FMAC_F64", hot<kFusedMultiplyAdd>},
 
-    {"V_MIN_F64",
-     hot<[](const FloatMode &mode, double a, double b) { return minNumber(a, b, mode.ieee); }>},
-    {"V_MAX_F64",
-     hot<[](const FloatMode &mode, double a, double b) { return maxNumber(a, b, mode.ieee); }>},
-    {"V_MIN_NUM_F64",
-     hot<[](const FloatMode &mode, double a, double b) { return minNumber(a, b, mode.ieee); }>},
-    {"V_MAX_NUM_F64",
-     hot<[](const FloatMode &mode, double a, double b) { return maxNumber(a, b, mode.ieee); }>},
+    {"V_MIN_F64", hot<kMinNumber>},
+    {"V_MAX_F64", hot<kMaxNumber>},
+    {"V_MIN_NUM_F64", hot<kMinNumber>},
+    {"V_MAX_NUM_F64", hot<kMaxNumber>},
     {"V_MINIMUM_F64", hot<[](double a, double b) { return minimum(a, b); }>},
     {"V_MAXIMUM_F64", hot<[](double a, double b) { return maximum(a, b); }>},
 

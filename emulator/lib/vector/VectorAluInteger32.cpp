@@ -36,6 +36,7 @@ template <class I> uint16_t shiftedBytes(int32_t a, int32_t b, uint32_t amount) 
   return uint16_t(low | high << 8);
 }
 
+constexpr auto kLowProduct = [](uint32_t a, uint32_t b) { return a * b; };
 constexpr Semantics kRows[] = {
     {"V_ADD_U32", hot<[](Saturate saturate, uint32_t a, uint32_t b) {
        uint32_t sum = a + b;
@@ -47,10 +48,10 @@ constexpr Semantics kRows[] = {
     {"V_SUBREV_U32", hot<[](Saturate saturate, uint32_t a, uint32_t b) {
        return saturate.on && a > b ? 0 : b - a;
      }>},
-    {"V_ADD_I32", hot<[](Saturate saturate, int32_t a, int32_t b) {
+    {"V_ADD_I32", lanewise<[](Saturate saturate, int32_t a, int32_t b) {
        return narrowed<int32_t>(int64_t(a) + b, saturate);
      }>},
-    {"V_SUB_I32", hot<[](Saturate saturate, int32_t a, int32_t b) {
+    {"V_SUB_I32", lanewise<[](Saturate saturate, int32_t a, int32_t b) {
        return narrowed<int32_t>(int64_t(a) - b, saturate);
      }>},
     {"V_ADD_CO_U32", hot<[](Saturate saturate, uint32_t a, uint32_t b) {
@@ -81,20 +82,20 @@ constexpr Semantics kRows[] = {
     {"V_ADD_LSHL_U32", hot<[](uint32_t a, uint32_t b, uint32_t c) { return (a + b) << (c & 31); }>},
     {"V_XAD_U32", hot<[](uint32_t a, uint32_t b, uint32_t c) { return (a ^ b) + c; }>},
 
-    {"V_MUL_LO_U32", hot<[](uint32_t a, uint32_t b) { return a * b; }>},
-    {"V_MUL_LO_I32", hot<[](uint32_t a, uint32_t b) { return a * b; }>},
+    {"V_MUL_LO_U32", hot<kLowProduct>},
+    {"V_MUL_LO_I32", hot<kLowProduct>},
     {"V_MUL_HI_U32", hot<[](uint32_t a, uint32_t b) { return uint32_t(uint64_t(a) * b >> 32); }>},
     {"V_MUL_HI_I32", hot<[](int32_t a, int32_t b) { return int32_t(int64_t(a) * b >> 32); }>},
     {"V_MUL_I32_I24", hot<[](Saturate saturate, uint32_t a, uint32_t b) {
        return narrowed<int32_t>(int64_t(signExtend24(a)) * signExtend24(b), saturate);
      }>},
-    {"V_MUL_HI_I32_I24", hot<[](uint32_t a, uint32_t b) {
+    {"V_MUL_HI_I32_I24", lanewise<[](uint32_t a, uint32_t b) {
        return int32_t(int64_t(signExtend24(a)) * signExtend24(b) >> 32);
      }>},
     {"V_MUL_U32_U24", hot<[](Saturate saturate, uint32_t a, uint32_t b) {
        return narrowed<uint32_t>(uint64_t(zeroExtend24(a)) * zeroExtend24(b), saturate);
      }>},
-    {"V_MUL_HI_U32_U24", hot<[](uint32_t a, uint32_t b) {
+    {"V_MUL_HI_U32_U24", lanewise<[](uint32_t a, uint32_t b) {
        return uint32_t(uint64_t(zeroExtend24(a)) * zeroExtend24(b) >> 32);
      }>},
     {"V_MAD_I32_I24", hot<[](Saturate saturate, uint32_t a, uint32_t b, int32_t c) {
@@ -103,10 +104,10 @@ constexpr Semantics kRows[] = {
     {"V_MAD_U32_U24", hot<[](Saturate saturate, uint32_t a, uint32_t b, uint32_t c) {
        return narrowed<uint32_t>(uint64_t(zeroExtend24(a)) * zeroExtend24(b) + c, saturate);
      }>},
-    {"V_MAD_I32_I16", hot<[](Saturate saturate, int16_t a, int16_t b, int32_t c) {
+    {"V_MAD_I32_I16", lanewise<[](Saturate saturate, int16_t a, int16_t b, int32_t c) {
        return narrowed<int32_t>(int64_t(a) * b + c, saturate);
      }>},
-    {"V_MAD_U32_U16", hot<[](Saturate saturate, uint16_t a, uint16_t b, uint32_t c) {
+    {"V_MAD_U32_U16", lanewise<[](Saturate saturate, uint16_t a, uint16_t b, uint32_t c) {
        return narrowed<uint32_t>(uint64_t(a) * b + c, saturate);
      }>},
 
@@ -121,12 +122,14 @@ constexpr Semantics kRows[] = {
      hot<[](uint32_t a, uint32_t b, uint32_t c) { return greater(greater(a, b), c); }>},
     {"V_MED3_I32", hot<[](int32_t a, int32_t b, int32_t c) { return middle(a, b, c); }>},
     {"V_MED3_U32", hot<[](uint32_t a, uint32_t b, uint32_t c) { return middle(a, b, c); }>},
-    {"V_MAXMIN_I32", hot<[](int32_t a, int32_t b, int32_t c) { return lesser(greater(a, b), c); }>},
-    {"V_MINMAX_I32", hot<[](int32_t a, int32_t b, int32_t c) { return greater(lesser(a, b), c); }>},
+    {"V_MAXMIN_I32",
+     lanewise<[](int32_t a, int32_t b, int32_t c) { return lesser(greater(a, b), c); }>},
+    {"V_MINMAX_I32",
+     lanewise<[](int32_t a, int32_t b, int32_t c) { return greater(lesser(a, b), c); }>},
     {"V_MAXMIN_U32",
-     hot<[](uint32_t a, uint32_t b, uint32_t c) { return lesser(greater(a, b), c); }>},
+     lanewise<[](uint32_t a, uint32_t b, uint32_t c) { return lesser(greater(a, b), c); }>},
     {"V_MINMAX_U32",
-     hot<[](uint32_t a, uint32_t b, uint32_t c) { return greater(lesser(a, b), c); }>},
+     lanewise<[](uint32_t a, uint32_t b, uint32_t c) { return greater(lesser(a, b), c); }>},
 
     {"V_AND_B32", hot<[](uint32_t a, uint32_t b) { return a & b; }>},
     {"V_OR_B32", hot<[](uint32_t a, uint32_t b) { return a | b; }>},
@@ -144,12 +147,14 @@ constexpr Semantics kRows[] = {
     {"V_BITOP3_B32", hot<[](Immediate table, uint32_t a, uint32_t b, uint32_t c) {
        return lookedUp(table.value, a, b, c);
      }>},
-    {"V_PRNG_B32", hot<[](uint32_t a) { return nextRandom(a); }>},
-    {"V_ASHR_PK_I8_I32",
-     hot<[](int32_t a, int32_t b, uint32_t amount) { return shiftedBytes<int8_t>(a, b, amount); }>,
+    {"V_PRNG_B32", lanewise<[](uint32_t a) { return nextRandom(a); }>},
+    {"V_ASHR_PK_I8_I32", lanewise<[](int32_t a, int32_t b, uint32_t amount) {
+       return shiftedBytes<int8_t>(a, b, amount);
+     }>,
      kKeepsHigh},
-    {"V_ASHR_PK_U8_I32",
-     hot<[](int32_t a, int32_t b, uint32_t amount) { return shiftedBytes<uint8_t>(a, b, amount); }>,
+    {"V_ASHR_PK_U8_I32", lanewise<[](int32_t a, int32_t b, uint32_t amount) {
+       return shiftedBytes<uint8_t>(a, b, amount);
+     }>,
      kKeepsHigh},
 
     {"V_BFE_U32", hot<[](uint32_t a, uint32_t offset, uint32_t width) {
@@ -178,7 +183,7 @@ constexpr Semantics kRows[] = {
     {"V_ALIGNBIT_B32", hot<[](uint32_t high, uint32_t low, uint16_t shift) {
        return uint32_t((uint64_t(high) << 32 | low) >> (shift & 31));
      }>},
-    {"V_ALIGNBYTE_B32", hot<[](uint32_t high, uint32_t low, uint16_t shift) {
+    {"V_ALIGNBYTE_B32", lanewise<[](uint32_t high, uint32_t low, uint16_t shift) {
        return uint32_t((uint64_t(high) << 32 | low) >> (shift & 3) * 8);
      }>},
 };
