@@ -195,31 +195,31 @@ void multiply(WaveOperands &w) {
     multiplyToFloat<kTerms, kSparse>(w, product);
 }
 template <MatrixFormat kSum, unsigned kDepth, MatrixFormat kA, MatrixFormat kB = kA>
-constexpr Operation wmma = wavewise<multiply<kDepth, kA, kB, kSum, false>>;
+constexpr MatrixFunction wmma = {multiply<kDepth, kA, kB, kSum, false>};
 template <MatrixFormat kSum, unsigned kDepth, MatrixFormat kA, MatrixFormat kB = kA>
-constexpr Operation swmmac = wavewise<multiply<kDepth, kA, kB, kSum, true>>;
+constexpr MatrixFunction swmmac = {multiply<kDepth, kA, kB, kSum, true>};
 
-constexpr Semantics kRows[] = {
-    {"V_WMMA_F32_16X16X16_F16", wmma<F32, 16, F16>, kUnorderedSum},
-    {"V_WMMA_F32_16X16X16_BF16", wmma<F32, 16, Bf16>, kUnorderedSum},
-    {"V_WMMA_F16_16X16X16_F16", wmma<F16, 16, F16>, kUnorderedSum},
-    {"V_WMMA_BF16_16X16X16_BF16", wmma<Bf16, 16, Bf16>, kUnorderedSum},
-    {"V_WMMA_F32_16X16X16_FP8_FP8", wmma<F32, 16, Fp8, Fp8>, kUnorderedSum},
-    {"V_WMMA_F32_16X16X16_FP8_BF8", wmma<F32, 16, Fp8, Bf8>, kUnorderedSum},
-    {"V_WMMA_F32_16X16X16_BF8_FP8", wmma<F32, 16, Bf8, Fp8>, kUnorderedSum},
-    {"V_WMMA_F32_16X16X16_BF8_BF8", wmma<F32, 16, Bf8, Bf8>, kUnorderedSum},
+constexpr MatrixRow kRows[] = {
+    {"V_WMMA_F32_16X16X16_F16", wmma<F32, 16, F16>, Exactness::UnorderedSum},
+    {"V_WMMA_F32_16X16X16_BF16", wmma<F32, 16, Bf16>, Exactness::UnorderedSum},
+    {"V_WMMA_F16_16X16X16_F16", wmma<F16, 16, F16>, Exactness::UnorderedSum},
+    {"V_WMMA_BF16_16X16X16_BF16", wmma<Bf16, 16, Bf16>, Exactness::UnorderedSum},
+    {"V_WMMA_F32_16X16X16_FP8_FP8", wmma<F32, 16, Fp8, Fp8>, Exactness::UnorderedSum},
+    {"V_WMMA_F32_16X16X16_FP8_BF8", wmma<F32, 16, Fp8, Bf8>, Exactness::UnorderedSum},
+    {"V_WMMA_F32_16X16X16_BF8_FP8", wmma<F32, 16, Bf8, Fp8>, Exactness::UnorderedSum},
+    {"V_WMMA_F32_16X16X16_BF8_BF8", wmma<F32, 16, Bf8, Bf8>, Exactness::UnorderedSum},
     {"V_WMMA_I32_16X16X16_IU8", wmma<I8, 16, Iu8>},
     {"V_WMMA_I32_16X16X16_IU4", wmma<I8, 16, Iu4>},
     {"V_WMMA_I32_16X16X32_IU4", wmma<I8, 32, Iu4>},
 
-    {"V_SWMMAC_F32_16X16X32_F16", swmmac<F32, 32, F16>, kUnorderedSum},
-    {"V_SWMMAC_F32_16X16X32_BF16", swmmac<F32, 32, Bf16>, kUnorderedSum},
-    {"V_SWMMAC_F16_16X16X32_F16", swmmac<F16, 32, F16>, kUnorderedSum},
-    {"V_SWMMAC_BF16_16X16X32_BF16", swmmac<Bf16, 32, Bf16>, kUnorderedSum},
-    {"V_SWMMAC_F32_16X16X32_FP8_FP8", swmmac<F32, 32, Fp8, Fp8>, kUnorderedSum},
-    {"V_SWMMAC_F32_16X16X32_FP8_BF8", swmmac<F32, 32, Fp8, Bf8>, kUnorderedSum},
-    {"V_SWMMAC_F32_16X16X32_BF8_FP8", swmmac<F32, 32, Bf8, Fp8>, kUnorderedSum},
-    {"V_SWMMAC_F32_16X16X32_BF8_BF8", swmmac<F32, 32, Bf8, Bf8>, kUnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_F16", swmmac<F32, 32, F16>, Exactness::UnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_BF16", swmmac<F32, 32, Bf16>, Exactness::UnorderedSum},
+    {"V_SWMMAC_F16_16X16X32_F16", swmmac<F16, 32, F16>, Exactness::UnorderedSum},
+    {"V_SWMMAC_BF16_16X16X32_BF16", swmmac<Bf16, 32, Bf16>, Exactness::UnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_FP8_FP8", swmmac<F32, 32, Fp8, Fp8>, Exactness::UnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_FP8_BF8", swmmac<F32, 32, Fp8, Bf8>, Exactness::UnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_BF8_FP8", swmmac<F32, 32, Bf8, Fp8>, Exactness::UnorderedSum},
+    {"V_SWMMAC_F32_16X16X32_BF8_BF8", swmmac<F32, 32, Bf8, Bf8>, Exactness::UnorderedSum},
     {"V_SWMMAC_I32_16X16X32_IU8", swmmac<I8, 32, Iu8>},
     {"V_SWMMAC_I32_16X16X32_IU4", swmmac<I8, 32, Iu4>},
     {"V_SWMMAC_I32_16X16X64_IU4", swmmac<I8, 64, Iu4>},
@@ -227,7 +227,7 @@ constexpr Semantics kRows[] = {
 
 } // namespace
 
-extern const SemanticsTable kVectorAluMatrix;
-const SemanticsTable kVectorAluMatrix = table(kRows);
+extern const MatrixTable kMatrixRows;
+const MatrixTable kMatrixRows = table(kRows);
 
 } // namespace rubia::emulator::RUBIA_ISA

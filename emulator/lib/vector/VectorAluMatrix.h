@@ -14,9 +14,11 @@
 // in f32, which holds them: 128 products of 255 by 255 are below 2^24.
 #pragma once
 
-#include "emulator/lib/machine/Lanewise.h"
+#include "emulator/lib/machine/Half.h"
+#include "emulator/lib/machine/LaneLoops.h"
 #include "emulator/lib/machine/MatrixLayout.h"
 #include "emulator/lib/machine/MatrixUnit.h"
+#include "emulator/lib/vector/MatrixRows.h"
 #include "emulator/lib/vector/MatrixSums.h"
 #include "emulator/lib/vector/VectorAluInteger.h"
 

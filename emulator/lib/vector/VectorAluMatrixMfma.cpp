@@ -230,10 +230,8 @@ template <MatrixShape kShape> void multiply(WaveOperands &w) {
 
 /// Square results, of 32-bit elements unless the sources are F64, which are never broadcast.
 template <unsigned kSize, unsigned kDepth, unsigned kBlocks, MatrixFormat kA, MatrixFormat kB = kA>
-constexpr Operation mfma = {
-    nullptr,
+constexpr MatrixFunction mfma = {
     multiply<MatrixShape{kSize, kSize, kDepth, kBlocks, kA, kB, kA == F64 || kA == I8 ? kA : F32}>,
-    {},
     kA == F64 ? 1 : kBlocks};
 
 /// The bytes of two scale operands that op_sel and op_sel_hi choose, as multiplySelected reads
@@ -251,50 +249,50 @@ void loadScales(WaveOperands &w) {
     w.setResult(lane, byte(0, lane) | byte(1, lane) << 8);
 }
 
-constexpr Semantics kRows[] = {
-    {"V_MFMA_F32_32X32X1F32", mfma<32, 1, 2, F32>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X1F32", mfma<16, 1, 4, F32>, kUnorderedSum},
-    {"V_MFMA_F32_4X4X1F32", mfma<4, 1, 16, F32>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X2F32", mfma<32, 2, 1, F32>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X4F32", mfma<16, 4, 1, F32>, kUnorderedSum},
+constexpr MatrixRow kRows[] = {
+    {"V_MFMA_F32_32X32X1F32", mfma<32, 1, 2, F32>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X1F32", mfma<16, 1, 4, F32>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_4X4X1F32", mfma<4, 1, 16, F32>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X2F32", mfma<32, 2, 1, F32>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X4F32", mfma<16, 4, 1, F32>, Exactness::UnorderedSum},
 
-    {"V_MFMA_F32_32X32X4XF32", mfma<32, 4, 1, Xf32>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X8XF32", mfma<16, 8, 1, Xf32>, kUnorderedSum},
+    {"V_MFMA_F32_32X32X4XF32", mfma<32, 4, 1, Xf32>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X8XF32", mfma<16, 8, 1, Xf32>, Exactness::UnorderedSum},
 
-    {"V_MFMA_F32_32X32X4F16", mfma<32, 4, 2, F16>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X4F16", mfma<16, 4, 4, F16>, kUnorderedSum},
-    {"V_MFMA_F32_4X4X4F16", mfma<4, 4, 16, F16>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X8F16", mfma<32, 8, 1, F16>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X16F16", mfma<16, 16, 1, F16>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X16_F16", mfma<32, 16, 1, F16>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X32_F16", mfma<16, 32, 1, F16>, kUnorderedSum},
+    {"V_MFMA_F32_32X32X4F16", mfma<32, 4, 2, F16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X4F16", mfma<16, 4, 4, F16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_4X4X4F16", mfma<4, 4, 16, F16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X8F16", mfma<32, 8, 1, F16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X16F16", mfma<16, 16, 1, F16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X16_F16", mfma<32, 16, 1, F16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X32_F16", mfma<16, 32, 1, F16>, Exactness::UnorderedSum},
 
-    {"V_MFMA_F32_32X32X2BF16", mfma<32, 2, 2, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X2BF16", mfma<16, 2, 4, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_4X4X2BF16", mfma<4, 2, 16, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X4BF16", mfma<32, 4, 1, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X8BF16", mfma<16, 8, 1, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X4BF16_1K", mfma<32, 4, 2, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X4BF16_1K", mfma<16, 4, 4, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_4X4X4BF16_1K", mfma<4, 4, 16, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X8BF16_1K", mfma<32, 8, 1, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X16BF16_1K", mfma<16, 16, 1, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X16_BF16", mfma<32, 16, 1, Bf16>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X32_BF16", mfma<16, 32, 1, Bf16>, kUnorderedSum},
+    {"V_MFMA_F32_32X32X2BF16", mfma<32, 2, 2, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X2BF16", mfma<16, 2, 4, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_4X4X2BF16", mfma<4, 2, 16, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X4BF16", mfma<32, 4, 1, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X8BF16", mfma<16, 8, 1, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X4BF16_1K", mfma<32, 4, 2, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X4BF16_1K", mfma<16, 4, 4, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_4X4X4BF16_1K", mfma<4, 4, 16, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X8BF16_1K", mfma<32, 8, 1, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X16BF16_1K", mfma<16, 16, 1, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X16_BF16", mfma<32, 16, 1, Bf16>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X32_BF16", mfma<16, 32, 1, Bf16>, Exactness::UnorderedSum},
 
-    {"V_MFMA_F32_32X32X16_FP8_FP8", mfma<32, 16, 1, Fp8>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X16_FP8_BF8", mfma<32, 16, 1, Fp8, Bf8>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X16_BF8_FP8", mfma<32, 16, 1, Bf8, Fp8>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X16_BF8_BF8", mfma<32, 16, 1, Bf8>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X32_FP8_FP8", mfma<16, 32, 1, Fp8>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X32_FP8_BF8", mfma<16, 32, 1, Fp8, Bf8>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X32_BF8_FP8", mfma<16, 32, 1, Bf8, Fp8>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X32_BF8_BF8", mfma<16, 32, 1, Bf8>, kUnorderedSum},
-    {"V_MFMA_F32_32X32X64_F8F6F4", mfma<32, 64, 1, Selected>, kUnorderedSum},
-    {"V_MFMA_F32_16X16X128_F8F6F4", mfma<16, 128, 1, Selected>, kUnorderedSum},
-    {"V_MFMA_SCALE_F32_32X32X64_F8F6F4", mfma<32, 64, 1, Selected>, kUnorderedSum},
-    {"V_MFMA_SCALE_F32_16X16X128_F8F6F4", mfma<16, 128, 1, Selected>, kUnorderedSum},
-    {"V_MFMA_LD_SCALE_B32", wavewise<loadScales>},
+    {"V_MFMA_F32_32X32X16_FP8_FP8", mfma<32, 16, 1, Fp8>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X16_FP8_BF8", mfma<32, 16, 1, Fp8, Bf8>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X16_BF8_FP8", mfma<32, 16, 1, Bf8, Fp8>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X16_BF8_BF8", mfma<32, 16, 1, Bf8>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X32_FP8_FP8", mfma<16, 32, 1, Fp8>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X32_FP8_BF8", mfma<16, 32, 1, Fp8, Bf8>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X32_BF8_FP8", mfma<16, 32, 1, Bf8, Fp8>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X32_BF8_BF8", mfma<16, 32, 1, Bf8>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_32X32X64_F8F6F4", mfma<32, 64, 1, Selected>, Exactness::UnorderedSum},
+    {"V_MFMA_F32_16X16X128_F8F6F4", mfma<16, 128, 1, Selected>, Exactness::UnorderedSum},
+    {"V_MFMA_SCALE_F32_32X32X64_F8F6F4", mfma<32, 64, 1, Selected>, Exactness::UnorderedSum},
+    {"V_MFMA_SCALE_F32_16X16X128_F8F6F4", mfma<16, 128, 1, Selected>, Exactness::UnorderedSum},
+    {"V_MFMA_LD_SCALE_B32", {loadScales}},
 
     {"V_MFMA_I32_32X32X4I8", mfma<32, 4, 2, I8>},
     {"V_MFMA_I32_16X16X4I8", mfma<16, 4, 4, I8>},
@@ -306,14 +304,14 @@ constexpr Semantics kRows[] = {
     {"V_MFMA_I32_32X32X32_I8", mfma<32, 32, 1, I8>},
     {"V_MFMA_I32_16X16X64_I8", mfma<16, 64, 1, I8>},
 
-    {"V_MFMA_F64_16X16X4F64", mfma<16, 4, 1, F64>, kUnorderedSum},
-    {"V_MFMA_F64_4X4X4F64", mfma<4, 4, 4, F64>, kUnorderedSum},
+    {"V_MFMA_F64_16X16X4F64", mfma<16, 4, 1, F64>, Exactness::UnorderedSum},
+    {"V_MFMA_F64_4X4X4F64", mfma<4, 4, 4, F64>, Exactness::UnorderedSum},
 
 };
 
 } // namespace
 
-extern const SemanticsTable kVectorAluMatrixMfma;
-const SemanticsTable kVectorAluMatrixMfma = table(kRows);
+extern const MatrixTable kMatrixMfmaRows;
+const MatrixTable kMatrixMfmaRows = table(kRows);
 
 } // namespace rubia::emulator::RUBIA_ISA

@@ -63,45 +63,45 @@ template <MatrixShape kShape> void multiply(WaveOperands &w) {
   }
 }
 template <unsigned kSize, unsigned kDepth, MatrixFormat kA, MatrixFormat kB = kA>
-constexpr Operation smfmac =
-    wavewise<multiply<MatrixShape{kSize, kSize, kDepth, 1, kA, kB, kA == I8 ? I8 : F32}>>;
+constexpr MatrixFunction smfmac = {
+    multiply<MatrixShape{kSize, kSize, kDepth, 1, kA, kB, kA == I8 ? I8 : F32}>};
 
-constexpr Semantics kRows[] = {
-    {"V_SMFMAC_F32_16X16X32_F16", smfmac<16, 32, F16>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X16_F16", smfmac<32, 16, F16>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X64_F16", smfmac<16, 64, F16>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X32_F16", smfmac<32, 32, F16>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X32_BF16", smfmac<16, 32, Bf16>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X16_BF16", smfmac<32, 16, Bf16>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X64_BF16", smfmac<16, 64, Bf16>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X32_BF16", smfmac<32, 32, Bf16>, kUnorderedSum},
+constexpr MatrixRow kRows[] = {
+    {"V_SMFMAC_F32_16X16X32_F16", smfmac<16, 32, F16>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X16_F16", smfmac<32, 16, F16>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X64_F16", smfmac<16, 64, F16>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X32_F16", smfmac<32, 32, F16>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X32_BF16", smfmac<16, 32, Bf16>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X16_BF16", smfmac<32, 16, Bf16>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X64_BF16", smfmac<16, 64, Bf16>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X32_BF16", smfmac<32, 32, Bf16>, Exactness::UnorderedSum},
 
     {"V_SMFMAC_I32_16X16X64_I8", smfmac<16, 64, I8>},
     {"V_SMFMAC_I32_32X32X32_I8", smfmac<32, 32, I8>},
     {"V_SMFMAC_I32_16X16X128_I8", smfmac<16, 128, I8>},
     {"V_SMFMAC_I32_32X32X64_I8", smfmac<32, 64, I8>},
 
-    {"V_SMFMAC_F32_16X16X64_FP8_FP8", smfmac<16, 64, Fp8, Fp8>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X64_FP8_BF8", smfmac<16, 64, Fp8, Bf8>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X64_BF8_FP8", smfmac<16, 64, Bf8, Fp8>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X64_BF8_BF8", smfmac<16, 64, Bf8, Bf8>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X32_FP8_FP8", smfmac<32, 32, Fp8, Fp8>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X32_FP8_BF8", smfmac<32, 32, Fp8, Bf8>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X32_BF8_FP8", smfmac<32, 32, Bf8, Fp8>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X32_BF8_BF8", smfmac<32, 32, Bf8, Bf8>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X128_FP8_FP8", smfmac<16, 128, Fp8, Fp8>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X128_FP8_BF8", smfmac<16, 128, Fp8, Bf8>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X128_BF8_FP8", smfmac<16, 128, Bf8, Fp8>, kUnorderedSum},
-    {"V_SMFMAC_F32_16X16X128_BF8_BF8", smfmac<16, 128, Bf8, Bf8>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X64_FP8_FP8", smfmac<32, 64, Fp8, Fp8>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X64_FP8_BF8", smfmac<32, 64, Fp8, Bf8>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X64_BF8_FP8", smfmac<32, 64, Bf8, Fp8>, kUnorderedSum},
-    {"V_SMFMAC_F32_32X32X64_BF8_BF8", smfmac<32, 64, Bf8, Bf8>, kUnorderedSum},
+    {"V_SMFMAC_F32_16X16X64_FP8_FP8", smfmac<16, 64, Fp8, Fp8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X64_FP8_BF8", smfmac<16, 64, Fp8, Bf8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X64_BF8_FP8", smfmac<16, 64, Bf8, Fp8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X64_BF8_BF8", smfmac<16, 64, Bf8, Bf8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X32_FP8_FP8", smfmac<32, 32, Fp8, Fp8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X32_FP8_BF8", smfmac<32, 32, Fp8, Bf8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X32_BF8_FP8", smfmac<32, 32, Bf8, Fp8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X32_BF8_BF8", smfmac<32, 32, Bf8, Bf8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X128_FP8_FP8", smfmac<16, 128, Fp8, Fp8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X128_FP8_BF8", smfmac<16, 128, Fp8, Bf8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X128_BF8_FP8", smfmac<16, 128, Bf8, Fp8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_16X16X128_BF8_BF8", smfmac<16, 128, Bf8, Bf8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X64_FP8_FP8", smfmac<32, 64, Fp8, Fp8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X64_FP8_BF8", smfmac<32, 64, Fp8, Bf8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X64_BF8_FP8", smfmac<32, 64, Bf8, Fp8>, Exactness::UnorderedSum},
+    {"V_SMFMAC_F32_32X32X64_BF8_BF8", smfmac<32, 64, Bf8, Bf8>, Exactness::UnorderedSum},
 };
 
 } // namespace
 
-extern const SemanticsTable kVectorAluMatrixSparse;
-const SemanticsTable kVectorAluMatrixSparse = table(kRows);
+extern const MatrixTable kMatrixSparseRows;
+const MatrixTable kMatrixSparseRows = table(kRows);
 
 } // namespace rubia::emulator::RUBIA_ISA
