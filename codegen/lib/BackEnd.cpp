@@ -9,6 +9,7 @@
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/WideIndexes.h"
 #include "codegen/lib/errata/AllOnes.h"
+#include "codegen/lib/errata/BranchMasks.h"
 #include "codegen/lib/errata/CallResults.h"
 #include "codegen/lib/errata/CarryChains.h"
 #include "codegen/lib/errata/CarryMasks.h"
@@ -121,6 +122,8 @@ public:
       legacy::PassManager::add(makeShortRegions());
     if (pass->getPassName() == kWholeWaveAllocation)
       legacy::PassManager::add(makeWholeWaveRegisters());
+    if (pass->getPassName() == kPreEmitPeephole)
+      legacy::PassManager::add(makeBranchMasks());
     if (pass->getPassName() == kMemoryLegalizer)
       legacy::PassManager::add(makeWholeAccesses());
     if (pass->getPassName() == "AMDGPU Assembly Printer") {

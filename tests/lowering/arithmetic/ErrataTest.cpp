@@ -283,6 +283,28 @@ TEST(Errata, CarriesOfALoopWhoseLanesHaveLeft) {
           {.arch = arch});
 }
 
+// One condition for a choice and a branch, of a number that is the same for all lanes and lies in
+// a vector register, as memory may have been written before it is loaded. With s_cselect_b32 alone
+// the choice was made by whatever SCC held.
+TEST(Errata, AConditionForAChoiceAndABranch) {
+  for (const char *arch : rubia::test::testTargets())
+    for (int bound : {41, -41})
+      check({".reg .b32 uniform, chosen;\n .reg .b64 base;\n .reg .pred p;\n"
+             " .shared .b32 cell;\n st.volatile.shared.b32 [cell], 7;\n bar.sync 0;\n"
+             " ld.param.u64 base, [in1];\n ld.global.b32 uniform, [base];\n"
+             " setp.gt.s32 p, uniform, " +
+                 std::to_string(bound) +
+                 ";\n selp.b32 chosen, 70, 100, p;\n xor.b32 d, chosen, a;\n"
+                 " @!p bra done;\n not.b32 d, d;\n red.shared.or.b32 [cell], 1;\n"
+                 "done:\n mov.b32 d, d",
+             Kind::I32,
+             {Kind::I32, Kind::I32},
+             [=](uint64_t a, uint64_t, uint64_t, uint64_t) {
+               return uint64_t(uint32_t(1 > bound ? ~(a ^ 70) : a ^ 100));
+             }},
+            std::vector<Operands>{{{0, 1}}, {{5, 1}}, {{0xffffffff, 1}}}, {.arch = arch});
+}
+
 // Behind a branch, (x & x) & 3 became 3 & 3: such words were taken for masks of lanes. That both
 // are one word is found late: one is loaded alone, one within 64 bits. Its last bits are zero,
 // since it is of an address; so x | 3 is x + 3. The inputs are not written: none is 0.
