@@ -11,6 +11,7 @@
 #include "Narrow.h"
 #include "Recording.h"
 #include "Reducer.h"
+#include "Repeat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -28,13 +29,16 @@ struct Options {
   uint64_t first = 0, count = 0, every = 1;
   std::string family, file, known, error, mistake;
   unsigned offset = 0;
-  bool evaluator = false, interpreter = false, show = false, indirect = false, narrow = false;
+  bool evaluator = false, interpreter = false, show = false, indirect = false, narrow = false,
+       repeat = false;
   // These kernels have a generator of their own, and seeds of their own.
   Kernel kernel(uint64_t seed) const {
     Kernel made = generate(seed);
     made.indirect = indirect;
     if (narrow)
       random_kernels::narrow(made);
+    if (repeat)
+      random_kernels::repeat(made);
     return made;
   }
   bool isOfMatrices() const { return family == kMatrixFamily; }
@@ -361,6 +365,7 @@ int main(int argc, char **argv) {
     command->add_flag("--indirect", options.indirect,
                       "calls are by addresses in memory; check: only kernels with functions");
     command->add_flag("--narrow", options.narrow, "numbers have few bits");
+    command->add_flag("--repeat", options.repeat, "what was computed is computed again");
   }
   auto *comparing = add("compare", "compare a device with a recording", compare);
   comparing->add_option("FILE", options.file)->required()->check(CLI::ExistingFile);

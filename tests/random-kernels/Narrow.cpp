@@ -1,40 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Narrow.h"
-#include "tests/ptx-generator/Random.h"
+#include "Rewriter.h"
 #include <algorithm>
 
 namespace rubia::random_kernels {
 
 namespace {
 
-bool isInteger(Kind kind) { return kind == Kind::B16 || kind == Kind::B32 || kind == Kind::B64; }
-
 bool isScalarFloat(Kind kind) {
   return kind == Kind::F32 || kind == Kind::F64 || kind == Kind::F16;
 }
 
 /// The statements of a kernel or of a function.
-class Narrower {
+class Narrower : Rewriter {
 public:
-  Narrower(test::Random &random, bool withFloats) : random(random), withFloats(withFloats) {}
+  Narrower(test::Random &random, bool withFloats) : Rewriter(random), withFloats(withFloats) {}
   void narrow(std::vector<Statement> &statements) {
     countRegisters(statements);
     while (findMasks(statements))
       continue;
     change(statements);
   }
-  void see(Register reg) {
-    next[unsigned(reg.kind)] = std::max(next[unsigned(reg.kind)], reg.index + 1);
-  }
+  using Rewriter::see;
 
 private:
-  test::Random &random;
   const bool withFloats;
-  std::array<unsigned, kKindCount> next = {}; // free register of each kind
-  std::vector<Statement> out;
   std::vector<Register> masks; // and lanes of warp instructions, and what they are made of
 
-  void countRegisters(const std::vector<Statement> &statements);
   bool findMasks(const std::vector<Statement> &statements);
   bool isMask(const Statement &statement) const {
     return std::any_of(
@@ -42,26 +34,11 @@ private:
         [&](Register reg) { return std::find(masks.begin(), masks.end(), reg) != masks.end(); });
   }
   void change(std::vector<Statement> &statements);
-  Operand put(std::string word, Kind kind, std::vector<Operand> sources);
   unsigned width(Kind kind);
   Operand limited(Operand source);
   Operand limitedFloat(Operand source);
   void divide(Register changed, Operand first, Operand second);
 };
-
-void Narrower::countRegisters(const std::vector<Statement> &statements) {
-  for (const Statement &statement : statements) {
-    for (Register reg : statement.destinations)
-      see(reg);
-    for (const Operand &source : statement.sources)
-      if (source.reg)
-        see(*source.reg);
-    countRegisters(statement.body);
-    countRegisters(statement.orElse);
-    for (const auto &body : statement.cases)
-      countRegisters(body);
-  }
-}
 
 /// Whether there was another one.
 bool Narrower::findMasks(const std::vector<Statement> &statements) {
@@ -83,15 +60,6 @@ bool Narrower::findMasks(const std::vector<Statement> &statements) {
       findMasks(body);
   }
   return masks.size() > known;
-}
-
-Operand Narrower::put(std::string word, Kind kind, std::vector<Operand> sources) {
-  Statement statement;
-  statement.word = std::move(word);
-  statement.sources = std::move(sources);
-  statement.destinations = {{kind, next[unsigned(kind)]++}};
-  out.push_back(std::move(statement));
-  return Operand::of(out.back().destinations[0]);
 }
 
 /// How many bits a number is to have: often about as many as single precision holds, or half.
@@ -153,11 +121,7 @@ void Narrower::divide(Register changed, Operand first, Operand second) {
   if (random.chance(70))
     dividend = masked(dividend, all);
   const Operand result = put((random.chance(50) ? "div" : "rem") + type, kind, {dividend, divisor});
-  Statement join;
-  join.word = "xor.b" + bits;
-  join.sources = {Operand::of(changed), result};
-  join.destinations = {changed};
-  out.push_back(std::move(join));
+  xorInto(changed, result);
 }
 
 void Narrower::change(std::vector<Statement> &statements) {
