@@ -11,6 +11,7 @@
 #include "codegen/lib/Divisions.h"
 #include "codegen/lib/LocalArrays.h"
 #include "codegen/lib/NativeFragments.h"
+#include "codegen/lib/ShortLoops.h"
 #include "codegen/lib/TargetForms.h"
 #include "codegen/lib/Translate.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -21,6 +22,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Utils/Mem2Reg.h"
 
@@ -71,7 +73,7 @@ constexpr Step kFunctionSteps[] = {
     {1, kCombine},
     {2, "reassociate"},
     {2, "loop-mssa(licm,loop-rotate)"},
-    {2, "loop(indvars,loop-deletion,loop-unroll-full)"}, // full unrolling: LDS and private arrays
+    {2, "loop(indvars,loop-deletion,short-loops,loop-unroll-full)"}, // LDS and private arrays
     {2, kNumbering},
     // v_pk_fma_f32 and the like: 1.7 without on gfx90a. The vectorizer numbers a block again for
     // each vector that it makes.
@@ -175,6 +177,12 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
         else
           return false;
         return true;
+      });
+  builder.registerPipelineParsingCallback(
+      [](StringRef name, LoopPassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
+        if (name == "short-loops")
+          passes.addPass(ShortLoopsPass());
+        return name == "short-loops";
       });
   if (optLevel > 0 && hasNativeFragments(module))
     createModuleToFunctionPassAdaptor(fragmentPasses()).run(module, modules);

@@ -111,4 +111,42 @@ TEST(Optimise, TheVectorizerSeesShortBlocks) {
   EXPECT_FALSE(verifyModule(*module, &errs()));
 }
 
+/// A loop of four rounds with so many sums of what is read from memory, as lowering makes them.
+std::string loopText(unsigned sums) {
+  std::string text = R"(
+define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %base) {
+entry:
+  br label %loop
+loop:
+  %n = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %x0 = phi float [ 0.0, %entry ], [ %x)" +
+                     std::to_string(sums) + ", %loop ]\n";
+  for (unsigned i = 0; i < sums; ++i) {
+    const std::string n = std::to_string(i);
+    text += "  %a" + n + " = add i32 %base, " + std::to_string(64 * i) + "\n  %q" + n +
+            " = inttoptr i32 %a" + n + " to ptr addrspace(3)\n  %l" + n +
+            " = load volatile i32, ptr addrspace(3) %q" + n + "\n  %z" + n + " = freeze i32 %l" +
+            n + "\n  %f" + n + " = bitcast i32 %z" + n + " to float\n  %x" + std::to_string(i + 1) +
+            " = fadd float %x" + n + ", %f" + n + "\n";
+  }
+  return text + R"(
+  %next = add i32 %n, 1
+  %more = icmp ne i32 %next, 4
+  br i1 %more, label %loop, label %done
+done:
+  store float %x)" +
+         std::to_string(sums) + ", ptr addrspace(1) %p\n  ret void\n}\n";
+}
+
+// 300 instructions are allowed: two for each sum and round, and three more in a round.
+TEST(Optimise, WhatMakesNoInstructionDoesNotKeepALoop) {
+  for (auto [sums, copies] : {std::pair(36u, 4u), std::pair(37u, 1u)}) {
+    ModuleSource source;
+    Expected<std::string> ir =
+        emit(source.parse(loopText(sums)), optionsFor("gfx1100"), EmitKind::Llvm);
+    ASSERT_TRUE(bool(ir));
+    EXPECT_EQ(times(*ir, "load volatile"), copies * sums) << *ir;
+  }
+}
+
 } // namespace
