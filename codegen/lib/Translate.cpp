@@ -8,6 +8,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -28,6 +29,16 @@ Error malformed(const Twine &message, StringRef function = {}) {
   return make_error<CodegenError>(Fault::Malformed, message.str(), function.str());
 }
 
+/// To free a register, the allocator looks at the values that lie in each of those it might take.
+/// It gives a register up that has more than so many. LLVM's ten make allocation quadratic where
+/// all registers are full: a Fourier transform takes 1.6 times as long as with two, for the same
+/// code. The default changes, since lld sets all options back to theirs.
+void limitEvictions() {
+  auto found = cl::getRegisteredOptions().find("regalloc-eviction-max-interference-cutoff");
+  if (found != cl::getRegisteredOptions().end())
+    static_cast<cl::opt<unsigned> *>(found->second)->setInitialValue(2);
+}
+
 void initializeTarget() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -36,6 +47,7 @@ void initializeTarget() {
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmParser();
     LLVMInitializeAMDGPUAsmPrinter();
+    limitEvictions();
   });
 }
 

@@ -5,6 +5,7 @@
 #include "tests/codegen/ModuleFromText.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include <thread>
 
 using namespace llvm;
@@ -133,6 +134,16 @@ TEST(KeptPasses, NoKernelIsTakenForAnEarlierOne) {
   builder.CreateRetVoid();
   cantFail(translate(*module, machine, EmitKind::Object, object));
   EXPECT_FALSE(kernel.hasFnAttribute(kFewWaves));
+}
+
+// The linker sets LLVM's options back to what they were by default.
+TEST(KeptPasses, TheLinkerLeavesTheLimitOfEvictions) {
+  ModuleSource source;
+  source.mustCompile(arithmetic(), optionsFor("gfx1100"));
+  const auto &options = cl::getRegisteredOptions();
+  const auto found = options.find("regalloc-eviction-max-interference-cutoff");
+  ASSERT_TRUE(found != options.end());
+  EXPECT_EQ(*static_cast<cl::opt<unsigned> *>(found->second), 2u);
 }
 
 } // namespace
