@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ldmatrix as functions of the module, so that codegen can read a matrix unit's fragments instead
-// of PTX's (codegen/lib/NativeFragments.h). An address is 32 bits, in shared memory.
+// of PTX's (codegen/lib/fragments/NativeFragments.h). An address is 32 bits, in shared memory.
 //
 //   __rubia_ldmatrix.xN{.trans}        the row that a lane names -> N registers
 //   __rubia_ldmatrix_rows_a, _b        the row that a lane names -> what it has to read of a

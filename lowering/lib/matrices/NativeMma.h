@@ -9,8 +9,9 @@
 // D, as in PTX. The order of words along the depth is free, as long as A and B agree.
 //
 // All of this is in functions of the module, which codegen knows by their names, so that it can
-// keep values in the unit's layout from one product to the next (codegen/lib/NativeFragments.h). A
-// fragment of the unit is a structure of vectors of i32, one for each warp in a wave.
+// keep values in the unit's layout from one product to the next
+// (codegen/lib/fragments/NativeFragments.h). A fragment of the unit is a structure of vectors of
+// i32, one for each warp in a wave.
 //
 //   __rubia_tile_a, _b    four i32 of PTX's fragment (of B: of two mma) -> the unit's fragment
 //   __rubia_tile_c, _d    eight i32 of the sums of two mma -> the unit's, and back
