@@ -8,6 +8,7 @@
 namespace rubia::codegen::test {
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+#define EXPECT_CLEAN(text) EXPECT_EQ(errorOf(text), "")
 
 class AssemblyTest : public testing::TestWithParam<const char *> {
 protected:
@@ -55,6 +56,21 @@ protected:
   std::string kernelOf(llvm::StringRef text) const {
     return "define amdgpu_kernel void @k(i32 %n) {\n" + assembly(text) + "  ret void\n}\n";
   }
+};
+
+/// A check of machine code: what it says of a module, and of a kernel's assembly.
+class CheckerTest : public AssemblyTest {
+protected:
+  using Check = llvm::Error (*)(llvm::ArrayRef<uint8_t> codeObject);
+  explicit CheckerTest(Check check) : check(check) {}
+
+  std::string errorOfModule(const std::string &text) {
+    return llvm::toString(check(codeOf(text).bytes));
+  }
+  std::string errorOf(llvm::StringRef text) { return errorOfModule(kernelOf(text)); }
+
+private:
+  Check check;
 };
 
 } // namespace rubia::codegen::test

@@ -9,15 +9,10 @@ using namespace rubia::codegen::test;
 
 namespace {
 
-class ExecChecker : public AssemblyTest {
+class ExecChecker : public CheckerTest {
 protected:
-  std::string errorOfModule(const std::string &text) {
-    return toString(checkExec(codeOf(text).bytes));
-  }
-  std::string errorOf(StringRef text) { return errorOfModule(kernelOf(text)); }
+  ExecChecker() : CheckerTest(checkExec) {}
 };
-
-#define EXPECT_CLEAN(text) EXPECT_EQ(errorOf(text), "")
 
 constexpr const char *kData = "EXEC gets other data";
 

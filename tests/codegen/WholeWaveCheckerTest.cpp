@@ -9,18 +9,23 @@ using namespace rubia::codegen::test;
 
 namespace {
 
-class WholeWaveChecker : public AssemblyTest {
+class WholeWaveChecker : public CheckerTest {
 protected:
-  std::string errorOfModule(const std::string &text) {
-    return toString(checkWholeWaves(codeOf(text).bytes));
-  }
-  std::string errorOf(const std::string &text) { return errorOfModule(kernelOf(text)); }
+  WholeWaveChecker() : CheckerTest(checkWholeWaves) {}
   static std::string whole(StringRef text) {
     return ("s_or_saveexec_B S8, -1\n" + text + "s_mov_B EXEC, S8\n").str();
   }
+  bool hasFlatScratch() const { return rubia::test::rowOf(GetParam()).architectedFlatScratch; }
+  /// To a place in the frame, and from there.
+  std::string store(StringRef reg) const {
+    return hasFlatScratch() ? ("scratch_store_dword off, " + reg + ", s7\n").str()
+                            : ("buffer_store_dword " + reg + ", off, s[0:3], s7\n").str();
+  }
+  std::string load(StringRef reg) const {
+    return hasFlatScratch() ? ("scratch_load_dword " + reg + ", off, s7\n").str()
+                            : ("buffer_load_dword " + reg + ", off, s[0:3], s7\n").str();
+  }
 };
-
-#define EXPECT_CLEAN(text) EXPECT_EQ(errorOf(text), "")
 
 constexpr const char *kEnter = "v_cmp_eq_u32 VCC, 0, v0\ns_and_saveexec_B S2, VCC\n";
 constexpr const char *kOther = "s_xor_B S2, EXEC, S2\ns_or_saveexec_B S2, S2\n"
@@ -127,6 +132,32 @@ TEST_P(WholeWaveChecker, FollowsMasksInLanesOfVectorRegisters) {
   };
   EXPECT_CONTAINS(errorOf(text("v1")), "v1 is written");
   EXPECT_CLEAN(text("v2"));
+}
+
+// Registers that are saved around a call.
+TEST_P(WholeWaveChecker, FollowsSavedRegisters) {
+  // Lanes come back round a loop, whose branch saves the register.
+  const auto text = [&](const std::string &between, const std::string &last) {
+    return "v_mov_b32 v1, 5\n.Ly:\n" + std::string(kEnter) + "s_cbranch_execz .Lz\n" +
+           whole(store("v1")) + between + whole(load("v1")) + ".Lz:\n" + kMeet +
+           "s_cbranch_scc1 .Ly\n" + last;
+  };
+  const std::string reads = "v_mov_b32 v3, v1\n";
+  EXPECT_CLEAN(text("", reads));
+  EXPECT_CLEAN(text("v_mov_b32 v2, 7\n", reads));
+  EXPECT_CLEAN(text("s_cbranch_scc0 .Lw\nv_mov_b32 v2, 7\n.Lw:\n", reads));
+  // The slot has an older value, another register's, or that of a part of the lanes.
+  EXPECT_CONTAINS(errorOf(text("v_mov_b32 v1, 7\n", reads)), "v1 is written with all lanes on");
+  EXPECT_CONTAINS(errorOf(text("s_cbranch_scc0 .Lw\nv_mov_b32 v1, 7\n.Lw:\n", reads)),
+                  "v1 is written");
+  EXPECT_CONTAINS(errorOf(text(whole(store("v2")), reads)), "v1 is written");
+  EXPECT_CONTAINS(errorOf("v_mov_b32 v1, 5\n" + std::string(kEnter) + store("v1") +
+                          whole(load("v1")) + kMeet + reads),
+                  "v1 is written");
+  // What is lost before it is saved.
+  EXPECT_CONTAINS(errorOf("v_mov_b32 v1, 5\n" + std::string(kEnter) + whole("v_mov_b32 v1, 7\n") +
+                          whole(store("v1")) + whole(load("v1")) + kMeet + reads),
+                  "'v_mov_b32");
 }
 
 TEST_P(WholeWaveChecker, AsksFunctionsToGiveRegistersBack) {

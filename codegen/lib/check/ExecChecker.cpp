@@ -3,11 +3,11 @@
 // until nothing changes any more, and then one more walk that looks at the writes of EXEC. Half
 // registers are followed, so that wave32 and wave64 are alike.
 #include "codegen/ExecChecker.h"
-#include "codegen/Codegen.h"
 #include "codegen/lib/check/Branches.h"
 #include "codegen/lib/check/ExecRules.h"
-#include "codegen/lib/check/FunctionCode.h"
 #include "codegen/lib/check/LaneMasks.h"
+#include "codegen/lib/check/ScratchAddress.h"
+#include "codegen/lib/check/Violations.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCInst.h"
@@ -19,7 +19,6 @@ namespace rubia::codegen {
 
 namespace {
 
-constexpr size_t kMaxReported = 20;
 constexpr uint32_t kCodeSymbol = ~0u; ///< of an address in the code, whose low half `number` is
 
 struct Step {
@@ -46,11 +45,6 @@ struct Block {
   BasicBlock basic;
   size_t first = 0, end = 0;       ///< steps
   std::optional<MaskState> before; ///< none while no way to it is known
-};
-
-struct Violation {
-  uint64_t address;
-  std::string text;
 };
 
 class FunctionCheck {
@@ -199,30 +193,14 @@ std::optional<LanePlace> FunctionCheck::placeOf(RegisterRange range) const {
   return std::nullopt;
 }
 
-/// The address of a spill: a scalar register and a constant. The operands behind the data are, in
-/// this order: a buffer's descriptor, a scalar offset, the constant.
+/// Where a spill lies, if what its base has is known.
 std::optional<LanePlace> FunctionCheck::scratchOf(const MCInst &inst) const {
-  LanePlace place{LanePlace::Scratch, 0, 0};
-  bool hasDescriptor = false;
-  for (unsigned i = 1, constants = 0; i < inst.getNumOperands(); ++i) {
-    if (inst.getOperand(i).isImm()) {
-      place.number += inst.getOperand(i).getImm();
-      if (++constants == (hasDescriptor ? 2 : 1))
-        break;
-      continue;
-    }
-    RegisterRange range = rangeOf(inst, i);
-    if (range.file == RegisterRange::Scalar && range.count == 4) {
-      hasDescriptor = true;
-      continue;
-    }
-    if (range.file == RegisterRange::Other) // null
-      continue;
-    if (range.file != RegisterRange::Scalar || range.count != 1)
-      return std::nullopt;
-    if (hasDescriptor)
-      ++constants;
-    const MaskValue &base = state.scalars[range.first];
+  const std::optional<ScratchAddress> address = scratchAddressOf(disassembler, inst);
+  if (!address)
+    return std::nullopt;
+  LanePlace place{LanePlace::Scratch, 0, address->offset};
+  if (address->base) {
+    const MaskValue &base = state.scalars[*address->base];
     if (base.kind != MaskValue::Symbol && base.kind != MaskValue::Constant)
       return std::nullopt;
     place.base = base.kind == MaskValue::Symbol ? base.id + 1 : 0;
@@ -527,16 +505,11 @@ void closeOverCalls(ArrayRef<FunctionCheck> checks, ArrayRef<FunctionCode> funct
 } // namespace
 
 Error checkExec(ArrayRef<uint8_t> codeObject) {
-  Expected<DecodedProgram> program = decodeProgram(codeObject);
-  if (!program)
-    return program.takeError();
-  return checkExec(*program);
+  return checkDecoded(codeObject, [](const DecodedProgram &program) { return checkExec(program); });
 }
 
 Error checkExec(const DecodedProgram &program) {
   const std::vector<FunctionCode> &functions = program.code.functions;
-  std::string text, firstFunction;
-  size_t count = 0;
   DenseMap<unsigned, Rule> rules;
   Callees callees;
   std::vector<FunctionCheck> checks;
@@ -545,21 +518,10 @@ Error checkExec(const DecodedProgram &program) {
     checks.back().read(instructions);
   }
   closeOverCalls(checks, functions, callees);
-  for (size_t i = 0; i < checks.size(); ++i)
-    for (const Violation &violation : checks[i].check()) {
-      if (count++ >= kMaxReported)
-        continue;
-      const std::string &name = functions[i].name;
-      if (firstFunction.empty())
-        firstFunction = name;
-      text += (text.empty() ? "" : "\n") + ("EXEC of '" + name + "' at 0x") +
-              utohexstr(violation.address, /*LowerCase=*/true) + ": " + violation.text;
-    }
-  if (count == 0)
-    return Error::success();
-  if (count > kMaxReported)
-    text += "\nand " + std::to_string(count - kMaxReported) + " more";
-  return make_error<CodegenError>(Fault::Malformed, text, firstFunction);
+  Violations violations("EXEC");
+  for (auto [function, check] : zip_equal(functions, checks))
+    violations.add(function, check.check());
+  return violations.take();
 }
 
 } // namespace rubia::codegen

@@ -5,12 +5,11 @@
 // kernel's mode at its start to its end, and to look at the instructions in between while the mode
 // is another one.
 #include "codegen/ModeChecker.h"
-#include "codegen/Codegen.h"
 #include "codegen/lib/Disassembler.h"
 #include "codegen/lib/check/Branches.h"
-#include "codegen/lib/check/FunctionCode.h"
 #include "codegen/lib/check/ModeRegister.h"
 #include "codegen/lib/check/RegionRules.h"
+#include "codegen/lib/check/Violations.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCInst.h"
@@ -22,8 +21,6 @@ namespace rubia::codegen {
 
 namespace {
 
-constexpr size_t kMaxReported = 20;
-
 struct Step {
   uint64_t address;
   const MCInst *inst;
@@ -32,11 +29,6 @@ struct Step {
 };
 
 /// What the scan of one function under one entry mode found wrong.
-struct Violation {
-  uint64_t address;
-  std::string text;
-};
-
 class FunctionScan {
 public:
   FunctionScan(const Disassembler &disassembler, const FunctionCode &function)
@@ -205,34 +197,16 @@ std::vector<Violation> checkFunction(const Disassembler &disassembler, const Fun
 } // namespace
 
 Error checkMode(ArrayRef<uint8_t> codeObject) {
-  Expected<DecodedProgram> program = decodeProgram(codeObject);
-  if (!program)
-    return program.takeError();
-  return checkMode(*program);
+  return checkDecoded(codeObject, [](const DecodedProgram &program) { return checkMode(program); });
 }
 
 Error checkMode(const DecodedProgram &program) {
-  std::vector<uint32_t> modes = entryModes(program.code);
-
-  std::string text, firstFunction;
-  size_t count = 0;
+  const std::vector<uint32_t> modes = entryModes(program.code);
+  Violations violations("floating-point mode");
   for (const auto &[function, instructions] :
        zip_equal(program.code.functions, program.instructions))
-    for (const Violation &violation :
-         checkFunction(*program.disassembler, function, instructions, modes)) {
-      if (count++ >= kMaxReported)
-        continue;
-      if (firstFunction.empty())
-        firstFunction = function.name;
-      text += (text.empty() ? "" : "\n") +
-              ("floating-point mode of '" + function.name + "' at 0x") +
-              utohexstr(violation.address, /*LowerCase=*/true) + ": " + violation.text;
-    }
-  if (count == 0)
-    return Error::success();
-  if (count > kMaxReported)
-    text += "\nand " + std::to_string(count - kMaxReported) + " more";
-  return make_error<CodegenError>(Fault::Malformed, text, firstFunction);
+    violations.add(function, checkFunction(*program.disassembler, function, instructions, modes));
+  return violations.take();
 }
 
 } // namespace rubia::codegen

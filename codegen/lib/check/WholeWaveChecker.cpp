@@ -9,17 +9,22 @@
 // were active in the block that dominates the branch or loop which it ends. So before that block's
 // last write of EXEC the set means nothing, and few sets exist at any place: as many as branches
 // and loops that enclose it. The work is the number of instructions times those, times few passes.
+//
+// What all lanes store to scratch and load again is no value of the region: around calls, say. Such
+// a place in the frame is a register too (a slot). While it holds its register's values in all
+// lanes, a load with all lanes on gives idle lanes what they had.
 #include "codegen/WholeWaveChecker.h"
-#include "codegen/Codegen.h"
 #include "codegen/lib/check/Branches.h"
 #include "codegen/lib/check/Dominators.h"
 #include "codegen/lib/check/ExecRules.h"
-#include "codegen/lib/check/FunctionCode.h"
 #include "codegen/lib/check/LaneMasks.h"
+#include "codegen/lib/check/ScratchAddress.h"
+#include "codegen/lib/check/Violations.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <map>
 
 using namespace llvm;
 
@@ -27,7 +32,6 @@ namespace rubia::codegen {
 
 namespace {
 
-constexpr size_t kMaxReported = 20;
 constexpr unsigned kCaller = 1u << 31; ///< what lanes that a function's caller left idle read
 
 /// Of EXEC, where no region begins or ends.
@@ -42,6 +46,13 @@ struct Step {
   std::optional<size_t> undone;           ///< where the block makes the same lanes active again
   bool undoes = false;                    ///< such a place
   SmallVector<unsigned, 4> reads, writes; ///< registers, by their numbers among those that count
+  /// Of a store to a slot or a load from it.
+  struct Spill {
+    unsigned slot, number; ///< of the slot and its register
+    bool isLoad;
+  };
+  std::optional<Spill> spill;
+  SmallVector<unsigned, 2> lostSlots; ///< whose base it writes
 };
 
 /// What lanes read before it is written again.
@@ -63,12 +74,9 @@ struct Block {
   unsigned firstStep = 0;        ///< its number in the function
   SmallVector<unsigned> cleared; ///< sets that mean nothing before its last lanes become idle
   Liveness before;
-  Values values; ///< before it
-};
-
-struct Violation {
-  uint64_t address;
-  std::string text;
+  Values values;  ///< before it
+  BitVector held; ///< slots that hold their registers' values before it
+  bool isHeldKnown = false;
 };
 
 bool joinBits(BitVector &into, const BitVector &from) {
@@ -106,6 +114,7 @@ public:
   std::vector<Violation> check();
 
 private:
+  size_t valueCount() const { return registers.size() + slots.size(); }
   bool isKernel() const { return function.computePgmRsrc1.has_value(); }
   Rule ruleOf(const MCInst &inst);
   bool writesExec(const MCInst &inst) const;
@@ -122,10 +131,15 @@ private:
   void matchChanges(Block &block, Step &step, SavedLanes &saved);
   void readBlock(Block &block, bool &isWhole, bool &isInverted, bool collects);
   Change changeOf(const MCInst &inst);
+  void findSlots();
+  void readSpill(Step &step);
+  void findHeld();
+  void passHeld(Step &step, BitVector &held);
   void findScopes();
   void findLiveness();
   Liveness liveBehind(const Block &block) const;
   void findValues();
+  static void passCopy(unsigned from, unsigned to, Liveness &live);
   Liveness passBack(const Block &block, Liveness live, bool reports);
   static void pass(const Step &step, Values &values);
   /// `back`: the step that makes idle lanes active again, or kCaller.
@@ -139,6 +153,8 @@ private:
   std::vector<Block> blocks;
   SmallVector<unsigned> registers;      ///< that count: written with all lanes on
   DenseMap<unsigned, unsigned> numbers; ///< of those
+  /// Of a slot: its number, which follows those of the registers, and its register's.
+  std::map<ScratchAddress, std::pair<unsigned, unsigned>> slots;
   std::vector<Violation> violations;
 };
 
@@ -336,12 +352,14 @@ void WholeWaves::readBlock(Block &block, bool &isWhole, bool &isInverted, bool c
     forEachWritten(inst, add(step.writes));
     forEachRead(inst, add(step.reads));
     matchChanges(block, step, saved);
+    readSpill(step);
     const StringRef name = disassembler.name(inst.getOpcode());
     step.restores =
         !isKernel() && (name.starts_with("SCRATCH_LOAD_") || name.starts_with("BUFFER_LOAD_"));
     step.leaves = decoded.address + decoded.size == block.basic.end &&
                   block.basic.flow.kind == Flow::Kind::Leave;
-    if (step.change != Change::None || step.leaves || !step.reads.empty() || !step.writes.empty())
+    if (step.change != Change::None || step.leaves || step.spill || !step.lostSlots.empty() ||
+        !step.reads.empty() || !step.writes.empty())
       block.steps.push_back(std::move(step));
   }
 }
@@ -362,6 +380,8 @@ void WholeWaves::findRegions() {
         pending.push_back(successor);
       }
   }
+  if (!registers.empty())
+    findSlots();
   unsigned count = 0;
   for (auto [block, begin] : zip_equal(blocks, begins)) {
     bool isWhole = begin.value_or(false), isInverted = false;
@@ -369,6 +389,96 @@ void WholeWaves::findRegions() {
       readBlock(block, isWhole, isInverted, /*collects=*/false);
     block.firstStep = count;
     count += block.steps.size();
+  }
+}
+
+// ---------- Slots
+
+/// Those that only one register is stored to.
+void WholeWaves::findSlots() {
+  std::map<ScratchAddress, std::optional<unsigned>> found; // none: of several
+  for (const DecodedInstruction &decoded : instructions) {
+    if (decoded.size == 0 || ruleOf(decoded.inst) != Rule::StoreScratch)
+      continue;
+    const std::optional<ScratchAddress> address = scratchAddressOf(disassembler, decoded.inst);
+    if (!address)
+      continue;
+    std::optional<unsigned> number;
+    const RegisterRange data = disassembler.range(decoded.inst.getOperand(0).getReg());
+    if (auto base = baseOf(data); base && data.count == 1)
+      if (auto known = numbers.find(*base + data.first); known != numbers.end())
+        number = known->second;
+    auto [at, isNew] = found.try_emplace(*address, number);
+    if (!isNew && at->second != number)
+      at->second = std::nullopt;
+  }
+  for (const auto &[address, number] : found)
+    if (number) {
+      const unsigned slot = unsigned(registers.size() + slots.size());
+      slots[address] = {slot, *number};
+    }
+}
+
+void WholeWaves::readSpill(Step &step) {
+  if (slots.empty())
+    return;
+  const MCInst &inst = step.decoded->inst;
+  const Rule rule = ruleOf(inst);
+  if (rule == Rule::StoreScratch || rule == Rule::LoadScratch)
+    if (const auto address = scratchAddressOf(disassembler, inst))
+      if (auto slot = slots.find(*address); slot != slots.end()) {
+        const auto [number, ofRegister] = slot->second;
+        const auto &registersOf = rule == Rule::LoadScratch ? step.writes : step.reads;
+        if (registersOf == ArrayRef(ofRegister))
+          step.spill = {number, ofRegister, rule == Rule::LoadScratch};
+      }
+  disassembler.forEachWritten(inst, [&](RegisterRange range) {
+    for (const auto &[address, slot] : slots)
+      if (address.base && range.overlaps(RegisterRange::Scalar, *address.base, 1))
+        step.lostSlots.push_back(slot.first);
+  });
+}
+
+/// Also finds which loads restore.
+void WholeWaves::passHeld(Step &step, BitVector &held) {
+  if (step.spill && step.spill->isLoad)
+    step.restores |= isKernel() && step.isWhole && held.test(step.spill->slot);
+  else
+    for (unsigned number : step.writes)
+      for (const auto &[address, slot] : slots)
+        if (slot.second == number)
+          held.reset(slot.first);
+  if (step.spill && step.isWhole)
+    held.set(step.spill->slot);
+  for (unsigned slot : step.lostSlots)
+    held.reset(slot);
+}
+
+/// On all ways to a block.
+void WholeWaves::findHeld() {
+  if (slots.empty())
+    return;
+  for (Block &block : blocks)
+    block.held.resize(valueCount());
+  blocks[0].isHeldKnown = true;
+  std::vector<size_t> pending = {0};
+  while (!pending.empty()) {
+    Block &block = blocks[pending.back()];
+    pending.pop_back();
+    BitVector held = block.held;
+    for (Step &step : block.steps) {
+      step.restores &= !isKernel(); // until all ways are known
+      passHeld(step, held);
+    }
+    for (size_t successor : block.basic.successors) {
+      Block &next = blocks[successor];
+      const BitVector before = next.held;
+      if (!std::exchange(next.isHeldKnown, true))
+        next.held = held;
+      else if (next.held &= held; next.held == before)
+        continue;
+      pending.push_back(successor);
+    }
   }
 }
 
@@ -409,7 +519,7 @@ Liveness WholeWaves::passBack(const Block &block, Liveness live, bool reports) {
   for (size_t i = block.steps.size(); i > 0; --i) {
     const Step &step = block.steps[i - 1];
     if (step.leaves && !isKernel())
-      live.idle[kCaller] = BitVector(registers.size(), true);
+      live.idle[kCaller] = BitVector(valueCount(), true);
     if (step.change != Change::None) {
       const BitVector after = live.active;
       if (step.change != Change::Widens) // a lane may come to be idle
@@ -422,6 +532,12 @@ Liveness WholeWaves::passBack(const Block &block, Liveness live, bool reports) {
       if (step.change != Change::Narrows)
         live.idle[block.firstStep + i - 1] = after;
     }
+    if (step.restores && step.spill) {
+      passCopy(step.spill->number, step.spill->slot, live);
+      continue;
+    }
+    if (step.isWhole && step.spill && !step.spill->isLoad)
+      passCopy(step.spill->slot, step.spill->number, live);
     if (step.isWhole || step.isInverted)
       for (unsigned number : step.writes)
         for (auto &[other, bits] : live.idle) {
@@ -438,12 +554,24 @@ Liveness WholeWaves::passBack(const Block &block, Liveness live, bool reports) {
   return live;
 }
 
+/// Back through a copy for all lanes: who reads `from` behind it reads `to` before it.
+void WholeWaves::passCopy(unsigned from, unsigned to, Liveness &live) {
+  const auto move = [&](BitVector &bits) {
+    if (bits.test(from))
+      bits.set(to);
+    bits.reset(from);
+  };
+  move(live.active);
+  for (auto &[other, bits] : live.idle)
+    move(bits);
+}
+
 void WholeWaves::findLiveness() {
   std::vector<SmallVector<size_t, 2>> predecessors(blocks.size());
   std::vector<bool> isPending(blocks.size(), true);
   std::vector<size_t> pending;
   for (const auto &[index, block] : enumerate(blocks)) {
-    block.before.active.resize(registers.size());
+    block.before.active.resize(valueCount());
     for (size_t successor : block.basic.successors)
       predecessors[successor].push_back(index);
     pending.push_back(index);
@@ -464,7 +592,7 @@ void WholeWaves::findLiveness() {
 
 Liveness WholeWaves::liveBehind(const Block &block) const {
   Liveness live;
-  live.active.resize(registers.size());
+  live.active.resize(valueCount());
   for (size_t successor : block.basic.successors)
     live.join(blocks[successor].before);
   return live;
@@ -475,7 +603,7 @@ void WholeWaves::pass(const Step &step, Values &values) {
     values.idle |= values.active;
   if (step.change == Change::Widens || step.change == Change::Flips)
     values.active |= values.idle;
-  if (!step.isInverted)
+  if (!step.isInverted && !(step.restores && step.spill))
     for (unsigned number : step.writes)
       values.active.set(number);
 }
@@ -483,9 +611,9 @@ void WholeWaves::pass(const Step &step, Values &values) {
 /// Of a function that is called, all registers may have values.
 void WholeWaves::findValues() {
   for (Block &block : blocks)
-    block.values = {BitVector(registers.size()), BitVector(registers.size())};
+    block.values = {BitVector(valueCount()), BitVector(valueCount())};
   if (!isKernel())
-    blocks[0].values = {BitVector(registers.size(), true), BitVector(registers.size(), true)};
+    blocks[0].values = {BitVector(valueCount(), true), BitVector(valueCount(), true)};
   std::vector<bool> isDone(blocks.size());
   std::vector<size_t> pending = {0};
   while (!pending.empty()) {
@@ -511,6 +639,7 @@ std::vector<Violation> WholeWaves::check() {
   findRegions();
   if (registers.empty())
     return {};
+  findHeld();
   findScopes();
   findLiveness();
   findValues();
@@ -546,32 +675,18 @@ void WholeWaves::report(const Step &step, unsigned number, unsigned back) {
 } // namespace
 
 Error checkWholeWaves(ArrayRef<uint8_t> codeObject) {
-  Expected<DecodedProgram> program = decodeProgram(codeObject);
-  if (!program)
-    return program.takeError();
-  return checkWholeWaves(*program);
+  return checkDecoded(codeObject,
+                      [](const DecodedProgram &program) { return checkWholeWaves(program); });
 }
 
 Error checkWholeWaves(const DecodedProgram &program) {
-  std::string text, firstFunction;
-  size_t count = 0;
   DenseMap<unsigned, Rule> rules;
+  Violations violations("idle lanes");
   for (const auto &[function, instructions] :
        zip_equal(program.code.functions, program.instructions))
-    for (const Violation &violation :
-         WholeWaves(*program.disassembler, function, instructions, rules).check()) {
-      if (count++ >= kMaxReported)
-        continue;
-      if (firstFunction.empty())
-        firstFunction = function.name;
-      text += (text.empty() ? "" : "\n") + ("idle lanes of '" + function.name + "' at 0x") +
-              utohexstr(violation.address, /*LowerCase=*/true) + ": " + violation.text;
-    }
-  if (count == 0)
-    return Error::success();
-  if (count > kMaxReported)
-    text += "\nand " + std::to_string(count - kMaxReported) + " more";
-  return make_error<CodegenError>(Fault::Malformed, text, firstFunction);
+    violations.add(function,
+                   WholeWaves(*program.disassembler, function, instructions, rules).check());
+  return violations.take();
 }
 
 } // namespace rubia::codegen

@@ -95,8 +95,7 @@ Compiled compile(const std::string &ptx, const Form &form) {
   codegen::Options codegenOptions;
   codegenOptions.arch = form.arch;
   codegenOptions.optLevel = form.optLevel;
-  // Kernels of many textures spill registers of whole waves, which the checker does not follow.
-  codegenOptions.checkWholeWaves = form.packed && ptx.find("tld4.") == std::string::npos;
+  codegenOptions.checkWholeWaves = form.packed;
   if (form.inParts)
     codegenOptions.instructionsPerPart = 1;
   Expected<codegen::CodeObject> object = codegen::compile(std::move(module), codegenOptions);
