@@ -16,7 +16,9 @@ namespace rubia::codegen {
 ///   a mask with anything; through scalar registers, lanes of vector registers and what of these is
 ///   spilled;
 /// - a constant -1 opens a *whole-wave region*, which a mask written to EXEC ends. Within it no
-///   memory but scratch is read or written, no function is called and none returns.
+///   memory but scratch is read or written, no function is called and none returns. Assembly that
+///   enters a region within another one, which LLVM never does, may access memory until it copies
+///   its saved EXEC back.
 /// A function presumes that its callers keep them, and that callees preserve what the calling
 /// convention says. The error is a CodegenError that names function, address, instruction, and what
 /// was expected and found; one line for each violation, at most 20.

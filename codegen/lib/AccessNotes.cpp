@@ -13,6 +13,7 @@
 #include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/errata/MachineNames.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/CodeGen/AsmPrinter.h"
 #include "llvm/CodeGen/AsmPrinterHandler.h"
@@ -21,6 +22,7 @@
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCSectionELF.h"
@@ -73,6 +75,14 @@ uint8_t noteOf(const MachineInstr &inst) {
   return uint8_t(alignment | strength << 3 | element << 5 | unsigned(isAsync) << 7);
 }
 
+/// Assembly says what it accesses itself, in a comment: two digits for each instruction.
+std::string notesOfAssembly(const MachineInstr &inst) {
+  StringRef text = inst.getOperand(InlineAsm::MIOp_AsmString).getSymbolName();
+  if (!text.consume_front("; rubia.accesses "))
+    return "";
+  return fromHex(text.take_while(isHexDigit));
+}
+
 class AccessNotes : public AsmPrinterHandler {
 public:
   explicit AccessNotes(AsmPrinter &printer) : printer(printer) {}
@@ -96,7 +106,9 @@ public:
     std::string notes;
     for (const MachineBasicBlock &block : *function)
       for (const MachineInstr &inst : block.instrs())
-        if (!inst.isBundle() && inst.getDesc().TSFlags & kMemoryEncodings)
+        if (inst.isInlineAsm())
+          notes += notesOfAssembly(inst);
+        else if (!inst.isBundle() && inst.getDesc().TSFlags & kMemoryEncodings)
           notes += char(noteOf(inst));
     if (!notes.empty())
       functions.push_back({printer.CurrentFnSym, std::move(notes)});

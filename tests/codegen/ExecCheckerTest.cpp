@@ -26,6 +26,21 @@ TEST_P(ExecChecker, AcceptsMasks) {
   EXPECT_CLEAN("s_mov_B EXEC, 0\n");
 }
 
+// Where assembly enters a region within another one it knows its lanes.
+TEST_P(ExecChecker, AcceptsAccessesOfRegionsOfAssembly) {
+  const std::string access = "ds_write_b32 v0, v1\n";
+  const auto text = [&](const std::string &inside, const std::string &behind) {
+    return "s_or_saveexec_B S2, -1\ns_or_saveexec_B S4, -1\n" + inside + "s_mov_B EXEC, S4\n" +
+           behind + "s_mov_B EXEC, S2\n";
+  };
+  EXPECT_CLEAN(text(access, ""));
+  EXPECT_CLEAN(text("s_and_B EXEC, EXEC, S6\n" + access, ""));
+  EXPECT_CLEAN(text(access, "v_mov_b32 v0, v1\n") + access);
+  EXPECT_CONTAINS(errorOf(text("", access)), "memory is written in a whole-wave region");
+  EXPECT_CONTAINS(errorOf("s_or_saveexec_B S2, -1\n" + access + "s_mov_B EXEC, S2\n"),
+                  "memory is written in a whole-wave region");
+}
+
 TEST_P(ExecChecker, RejectsOtherData) {
   EXPECT_CONTAINS(errorOf("s_mov_B EXEC, S2\n"), kData);
   EXPECT_CONTAINS(errorOf("v_readfirstlane_b32 s2, v0\nv_readfirstlane_b32 s3, v1\n"

@@ -160,6 +160,20 @@ TEST_P(WholeWaveChecker, FollowsSavedRegisters) {
                   "'v_mov_b32");
 }
 
+// Assembly in a region narrows EXEC and sets it again: the region goes on.
+TEST_P(WholeWaveChecker, FollowsRegionsOfAssembly) {
+  const std::string own = "s_or_saveexec_B S4, -1\ns_and_B EXEC, EXEC, S2\n"
+                          "v_mov_b32 v1, 7\ns_mov_B EXEC, S4\n";
+  EXPECT_CONTAINS(errorOf("v_mov_b32 v1, 5\n" + std::string(kEnter) + whole(own) + kMeet +
+                          "v_mov_b32 v3, v1\n"),
+                  "v1 is written with all lanes on");
+  EXPECT_CONTAINS(errorOf("v_mov_b32 v1, 5\n" + std::string(kEnter) +
+                          whole("s_or_saveexec_B S4, -1\ns_mov_B EXEC, S4\n"
+                                "v_mov_b32 v1, 7\n") +
+                          kMeet + "v_mov_b32 v3, v1\n"),
+                  "v1 is written with all lanes on");
+}
+
 TEST_P(WholeWaveChecker, AsksFunctionsToGiveRegistersBack) {
   const std::string head = "define internal void @f() noinline {\n";
   const std::string kernel = "  ret void\n}\ndefine amdgpu_kernel void @k() {\n"

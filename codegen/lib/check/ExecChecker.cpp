@@ -76,6 +76,7 @@ private:
   uint64_t calleeOf(const Step &step) const;
   void overwrite(const MCInst &inst);
   void report(const Step &step, const Twine &expected);
+  bool setsAll(const Step &step) const;
   bool isWhole() const {
     return !state.scalars[kExec].isMask() || !state.scalars[kExec + 1].isMask();
   }
@@ -88,6 +89,7 @@ private:
   std::vector<Block> blocks;
   MaskState state;
   bool isReporting = false;
+  bool isOwn = false; ///< in a region that assembly has entered within another one
   std::vector<Violation> violations;
 };
 
@@ -136,6 +138,7 @@ void FunctionCheck::analyse() {
     Block &block = blocks[*pending.begin()];
     pending.erase(pending.begin());
     state = *block.before;
+    isOwn = false;
     for (size_t i = block.first; i < block.end; ++i)
       execute(steps[i]);
     for (size_t successor : block.basic.successors) {
@@ -156,6 +159,7 @@ std::vector<Violation> FunctionCheck::check() {
     if (!block.before)
       continue;
     state = *block.before;
+    isOwn = false;
     for (size_t i = block.first; i < block.end; ++i)
       execute(steps[i]);
   }
@@ -446,11 +450,26 @@ void FunctionCheck::report(const Step &step, const Twine &expected) {
   violations.push_back({step.address, ("'" + text + "': " + expected).str()});
 }
 
+bool FunctionCheck::setsAll(const Step &step) const {
+  for (unsigned i = 1; i < step.inst.getNumOperands(); ++i)
+    if (step.inst.getOperand(i).isImm() && step.inst.getOperand(i).getImm() == -1)
+      return true;
+  return false;
+}
+
 /// EXEC is a mask again behind what is wrong, so that one mistake is reported once.
 void FunctionCheck::checkExecAfter(const Step &step, const MaskState &previous) {
-  bool opens = false;
-  for (unsigned i = 1; i < step.inst.getNumOperands(); ++i)
-    opens |= step.inst.getOperand(i).isImm() && step.inst.getOperand(i).getImm() == -1;
+  const bool opens = setsAll(step);
+  // LLVM enters no region within another one. Where assembly does, it knows its lanes.
+  if (opens && !previous.scalars[kExec].isMask()) {
+    isOwn = true;
+  } else if (isOwn) {
+    isOwn = step.rule != Rule::Copy;
+    for (unsigned half = 0; half < 2; ++half)
+      if (MaskValue &exec = state.scalars[kExec + half]; !exec.isLanes())
+        exec = {MaskValue::Whole};
+    return;
+  }
   for (unsigned half = 0; half < 2; ++half) {
     MaskValue &exec = state.scalars[kExec + half];
     bool wasWhole = !previous.scalars[kExec + half].isMask();
@@ -466,7 +485,7 @@ void FunctionCheck::checkExecAfter(const Step &step, const MaskState &previous) 
 }
 
 void FunctionCheck::checkWholeWave(const Step &step) {
-  if (!isWhole())
+  if (!isWhole() || isOwn)
     return;
   StringRef name = disassembler.name(step.inst.getOpcode());
   const char *what = nullptr;

@@ -310,7 +310,7 @@ void WholeWaves::matchChanges(Block &block, Step &step, SavedLanes &saved) {
 
 /// Reads a block's instructions: collects the registers that count, or the steps.
 void WholeWaves::readBlock(Block &block, bool &isWhole, bool &isInverted, bool collects) {
-  bool hasWidened = false;
+  bool hasWidened = false, isOwn = false;
   SavedLanes saved;
   for (const DecodedInstruction &decoded : inside(block.basic)) {
     const MCInst &inst = decoded.inst;
@@ -324,7 +324,10 @@ void WholeWaves::readBlock(Block &block, bool &isWhole, bool &isInverted, bool c
       if (ruleOf(inst) == Rule::Not) {
         isInverted = !isInverted;
       } else if (hasMinusOne(inst)) {
+        isOwn = isWhole; // of assembly, in a region
         isWhole = true;
+      } else if (isOwn) {
+        isOwn = ruleOf(inst) != Rule::Copy;
       } else if (isWhole) {
         isWhole = isInverted = false;
       } else {

@@ -2,12 +2,14 @@
 // cp.async.bulk, cp.reduce.async.bulk, st.async and red.async: copies and reductions of many bytes
 // that one thread starts. PTX ISA: data-movement-and-conversion-instructions-cp-async-bulk.
 //
-// They are done at once, by the thread that starts them. What waits for them, an mbarrier's
-// tx-count or a group, is told when they are done; bulk groups need no attention. A cluster is one
-// CTA, so that .shared::cluster is .shared, and copies to several CTAs are copies to this one.
+// They are done at once: from global memory to LDS by all lanes of the warp (WholeWaveCopies.h),
+// else by the thread that starts them. What waits for them, an mbarrier's tx-count or a group, is
+// told when they are done; bulk groups need no attention. A cluster is one CTA, so that
+// .shared::cluster is .shared, and copies to several CTAs are copies to this one.
 #include "lowering/lib/asynchronous/BulkCopies.h"
 #include "lowering/lib/asynchronous/Mbarriers.h"
 #include "lowering/lib/asynchronous/RuntimeErrors.h"
+#include "lowering/lib/asynchronous/WholeWaveCopies.h"
 #include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/LoweringFunctions.h"
 #include "lowering/lib/frame/UnitLowering.h"
@@ -168,7 +170,13 @@ Expected<Value *> lowerCpAsyncBulk(FunctionLowering &fn, const ptx::Instruction 
                                 bulk->bytes);
       return;
     }
-    copyToShared(fn, *bulk);
+    const bool fromGlobal = inst.spelling->has(ptx::Mod::Global);
+    if (fromGlobal && !fn.unit().sharedInMemory())
+      copyByWholeWave(fn, fn.sharedAddress(bulk->to),
+                      fn.builder().CreatePtrToInt(bulk->from, fn.builder().getInt64Ty()),
+                      bulk->bytes);
+    else
+      copyToShared(fn, *bulk);
     completeBytes(fn, inst, bulk->mbarrier, bulk->bytes);
   });
   return nullptr;

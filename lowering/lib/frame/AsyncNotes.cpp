@@ -28,9 +28,11 @@ static std::string textOfMark(AsyncMark mark, unsigned count, StringRef more) {
          std::to_string(std::min(count, 255u)) + more.str() + "\n.popsection";
 }
 
+std::string asyncMarkText(AsyncMark mark, unsigned count) { return textOfMark(mark, count, ""); }
+
 void markAsync(IRBuilderBase &builder, AsyncMark mark, unsigned count) {
   auto *type = FunctionType::get(builder.getVoidTy(), false);
-  builder.CreateCall(InlineAsm::get(type, textOfMark(mark, count, ""), "~{memory}",
+  builder.CreateCall(InlineAsm::get(type, asyncMarkText(mark, count), "~{memory}",
                                     /*hasSideEffects=*/true));
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "llvm/IR/IRBuilder.h"
+#include <string>
 
 namespace rubia::lowering {
 
@@ -26,7 +27,9 @@ void markAsyncStore(llvm::Instruction *store);
 
 /// Emits an instruction without effect, which no memory access is moved across, and its note.
 void markAsync(llvm::IRBuilderBase &builder, AsyncMark mark, unsigned count = 0);
-/// Likewise for a copy whose store to `place` in shared memory is held back.
+/// The same as text of assembly.
+std::string asyncMarkText(AsyncMark mark, unsigned count = 0);
+/// As markAsync(), for a copy whose store to `place` in shared memory is held back.
 void markHeldCopy(llvm::IRBuilderBase &builder, llvm::Value *place, unsigned bytes);
 
 } // namespace rubia::lowering

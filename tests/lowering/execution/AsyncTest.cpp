@@ -269,6 +269,56 @@ TEST(BulkCopies, FetchAndWait) {
   }
 }
 
+// All lanes of a wave copy for each that starts a copy. What idle lanes have stays: here sums of a
+// loop that lanes leave one after the other. Sizes are no multiples of what a wave copies at once.
+TEST(BulkCopies, ByAllLanesForSeveral) {
+  // Without a loop, two warps may share a wave: the copies are done by then.
+  const std::string kAsk = "bar.sync 0; mbarrier.test_wait.parity.shared.b64 %p9, [%r0], 0;";
+  const auto ptx = [&](const std::string &wait) {
+    return executable90(kStart + R"(
+      @!%p0 bra READY; mbarrier.init.shared.b64 [%r0], 4; fence.mbarrier_init.release.cluster;
+      READY: bar.sync 0;
+      mov.u32 %r4, %tid; mov.u32 %r5, 0;
+      NEXT: mad.lo.u32 %r4, %r4, 5, 3; add.u32 %r5, %r5, 1; and.b32 %r6, %tid, 15;
+      setp.ne.u32 %p1, %r6, %r5; @!%p1 bra OUT;
+      setp.ne.u32 %p1, %r5, 3; @%p1 bra MORE;
+      and.b32 %r6, %tid, 31; setp.eq.u32 %p1, %r6, 8; setp.eq.or.u32 %p1, %r6, 29, %p1;
+      @!%p1 bra MORE;
+      // From %buf, to a place of its own: 3, 7, 11 and 15 times 16 bytes.
+      shr.u32 %r6, %tid, 5; shl.b32 %r6, %r6, 3;
+      and.b32 %r7, %tid, 1; shl.b32 %r7, %r7, 2; add.u32 %r6, %r6, %r7; add.u32 %r6, %r6, 3;
+      shl.b32 %r6, %r6, 4;
+      shr.u32 %r7, %tid, 5; shl.b32 %r7, %r7, 1; and.b32 %r8, %tid, 1; add.u32 %r7, %r7, %r8;
+      shl.b32 %r7, %r7, 8; add.u32 %r7, %r7, %r1;
+      mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], %r6;
+      cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r7], [%buf], %r6, [%r0];
+      MORE: setp.lt.u32 %p1, %r5, 20; @%p1 bra NEXT;
+      OUT: )" + wait + R"(
+      // The words that the four copies have brought, in each place at the thread's own.
+      shl.b32 %r2, %tid, 2; add.u32 %r2, %r2, %r1; mov.u32 %r3, 0;
+      setp.lt.u32 %p1, %tid, 12; @%p1 ld.shared.u32 %r3, [%r2]; @%p1 add.u32 %r4, %r4, %r3;
+      setp.lt.u32 %p1, %tid, 28; @%p1 ld.shared.u32 %r3, [%r2+256]; @%p1 add.u32 %r4, %r4, %r3;
+      setp.lt.u32 %p1, %tid, 44; @%p1 ld.shared.u32 %r3, [%r2+512]; @%p1 add.u32 %r4, %r4, %r3;
+      setp.lt.u32 %p1, %tid, 60; @%p1 ld.shared.u32 %r3, [%r2+768]; @%p1 add.u32 %r4, %r4, %r3;
+      bar.sync 0; st.global.u32 [%mine], %r4; ret;)",
+                        kVariables);
+  };
+  std::vector<uint32_t> expected;
+  for (uint32_t thread = 0; thread < 64; ++thread) {
+    uint32_t value = thread;
+    for (uint32_t round = 1; round <= 20; ++round) {
+      value = value * 5 + 3;
+      if ((thread & 15) == round)
+        break;
+    }
+    for (uint32_t end : {12, 28, 44, 60})
+      value += thread < end ? thread : 0;
+    expected.push_back(value);
+  }
+  EXPECT_EQ(runAll(ptx(kWait), counting(64), blockOf(64)), expected);
+  EXPECT_EQ(runAll(ptx(kAsk), counting(64), blockOf(64)), expected);
+}
+
 TEST(BulkCopies, ReduceAndStore) {
   std::string ptx = executable90(kStart + R"(
     mad.lo.u32 %r2, %tid, 4, %r1; mul.lo.u32 %r3, %tid, 3; st.shared.u32 [%r2], %r3;
