@@ -319,6 +319,24 @@ TEST(BulkCopies, ByAllLanesForSeveral) {
   EXPECT_EQ(runAll(ptx(kAsk), counting(64), blockOf(64)), expected);
 }
 
+// The warp of the thread that starts the copy has eight threads. Its other lanes copy too.
+TEST(BulkCopies, ByLanesWithoutAThread) {
+  const std::string ptx = executable90(kStart + R"(
+      setp.eq.u32 %p0, %tid, 37;
+      @!%p0 bra READY; mbarrier.init.shared.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+      mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 1024;
+      cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%buf], 1024, [%r0];
+      READY: bar.sync 0;
+      )" + kWait + R"(
+      mul.lo.u32 %r2, %tid, 24; add.u32 %r2, %r2, %r1; ld.shared.u32 %r3, [%r2];
+      st.global.u32 [%mine], %r3; ret;)",
+                                       kVariables);
+  std::vector<uint32_t> expected = counting(256);
+  for (uint32_t thread = 0; thread < 40; ++thread)
+    expected[thread] = 6 * thread;
+  EXPECT_EQ(runAll(ptx, counting(256), blockOf(40)), expected);
+}
+
 TEST(BulkCopies, ReduceAndStore) {
   std::string ptx = executable90(kStart + R"(
     mad.lo.u32 %r2, %tid, 4, %r1; mul.lo.u32 %r3, %tid, 3; st.shared.u32 [%r2], %r3;
