@@ -257,10 +257,10 @@ TEST(Explain, NamesThePassWhereNothingDiffersWhileItIsWatched) {
   expectIn(text, "status 1");
 }
 
-// The emulator tells which thread stays where.
+// The emulator tells which thread stays where, after a quarter of the seconds, in whole ones.
 TEST(Explain, NamesWhereALaunchDoesNotEnd) {
   const std::string text =
-      diff(makeCapsule(~0u), "--arch gfx1100 --explain --timeout 8",
+      diff(makeCapsule(~0u), "--arch gfx1100 --explain --timeout 7",
            "RUBIA_TEST_MUTANT='ptx 16|add.u32 %r4, %r3, 1;|add.u32 %r4, %r3, 1; on: @%p1 bra on;' "
            "RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
            "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'");

@@ -55,15 +55,16 @@ struct WarpFormOf {
 };
 WarpFormOf warpFormOf(const std::string &ptx, const std::string &arch = "gfx942");
 
-/// Runs in wave32, in the half-filled and, where it is sound, in the packed form, optimised and
-/// not, and checks that all agree. Where there is shared memory, also with it in device memory, and
+/// Runs in wave32, in the half-filled and, where it is sound, in the packed form, and checks that
+/// all agree. One of the forms is also run unoptimised, which one the text of the PTX decides; with
+/// RUBIA_TEST_TARGETS all are. Where there is shared memory, also with it in device memory, and
 /// where functions are called through addresses, also in parts.
 std::vector<uint32_t> runAll(const std::string &ptx, const std::vector<uint32_t> &words,
                              Form form = {});
 
 /// The same for all targets, optimised; those with wave64 in each form that is sound. Shared memory
-/// is also in device memory. By default every second target, the one half or the other by the text
-/// of the PTX, and two of these with shared memory in device memory; with RUBIA_TEST_TARGETS all.
+/// is also in device memory. By default two of six: one with wave64 alone, which also has shared
+/// memory in device memory, and another, by the text of the PTX. RUBIA_TEST_TARGETS asks for all.
 std::vector<uint32_t> runOnAllTargets(const std::string &ptx, const std::vector<uint32_t> &words,
                                       Form form = {});
 inline const std::vector<const char *> kTargets = rubia::test::testTargets();
