@@ -14,7 +14,7 @@ namespace rubia::targets {
 
 enum class Generation : uint8_t {
 #define GENERATION(Name, Text) Name,
-#include "targets/Targets.def"
+#include "targets/Generations.def"
 #undef GENERATION
 };
 
@@ -70,9 +70,9 @@ struct Target {
   Tests tests;
   llvm::StringLiteral product;
 
-  // The facts of its generation: see Targets.def.
+  // The facts of its generation: see Generations.def.
 #define FACT(Type, Name, ...) Type Name;
-#include "targets/Targets.def"
+#include "targets/Generations.def"
 #undef FACT
 
   bool isGeneric() const { return name.ends_with("-generic"); }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of Targets.def, for tests and tools in Python.
+"""The rows of Targets.def and Generations.def, for tests and tools in Python.
 
 As a program: targets.py [all|whole|sampled|wave32|default] prints names; targets.py table prints the tables of docs/targets.md.
 """
@@ -23,13 +23,14 @@ class Target(NamedTuple):
 ROW = re.compile(r'^TARGET\("([^"]+)",\s*(\w+),\s*\((\d+), (\d+), (\d+)\),\s*(\d+),\s*\w+,\s*\w+,\s*\w+,'
                  r'\s*"([^"]*)",\s*(\w+),\s*"([^"]*)"\)$')
 FILE = pathlib.Path(__file__).with_name("Targets.def")
+GENERATIONS = FILE.with_name("Generations.def").read_text()
 
 
-def read(text):
+def read(text, generation_text):
     lines = text.splitlines()
-    generations = re.findall(r"^GENERATION\((\w+),", text, re.M)
+    generations = re.findall(r"^GENERATION\((\w+),", generation_text, re.M)
     facts = {generation: {} for generation in generations}
-    for _, name, values in re.findall(r"^FACT\((\w+), (\w+),(.*)\)$", text, re.M):
+    for _, name, values in re.findall(r"^FACT\((\w+), (\w+),(.*)\)$", generation_text, re.M):
         for generation, value in zip(generations, values.split(","), strict=True):
             facts[generation][name] = value.strip()
     targets = []
@@ -44,7 +45,7 @@ def read(text):
     return targets
 
 
-TARGETS = read(FILE.read_text())
+TARGETS = read(FILE.read_text(), GENERATIONS)
 ALL = [t.name for t in TARGETS]
 WHOLE = [t.name for t in TARGETS if t.tests != "Sampled"]  # all tests run on these
 SAMPLED = [t.name for t in TARGETS if t.tests == "Sampled"]
@@ -56,7 +57,7 @@ def wave_sizes(name):
     return (32, 64) if BY_NAME[name].facts["hasWave32"] == "true" else (64,)
 
 
-GENERATION_NAMES = dict(re.findall(r'^GENERATION\((\w+), "([^"]+)"\)', FILE.read_text(), re.M))
+GENERATION_NAMES = dict(re.findall(r'^GENERATION\((\w+), "([^"]+)"\)', GENERATIONS, re.M))
 KINDS = {"NoMatrix": "none", "Mfma": "MFMA", "MfmaScaled": "MFMA, scaled", "Wmma": "WMMA", "WmmaPacked": "WMMA (12)",
          "None": "none", "Own": "own file", "Shared": "of the VGPRs"}
 

@@ -11,11 +11,11 @@ namespace rubia::targets {
 
 static constexpr StringLiteral kGenerationNames[] = {
 #define GENERATION(Name, Text) Text,
-#include "targets/Targets.def"
+#include "targets/Generations.def"
 #undef GENERATION
 };
 
-// A column of Targets.def is a constant with a value for each generation.
+// A fact of Generations.def is a constant with a value for each generation.
 namespace facts {
 using enum Accumulators;
 using enum CachePolicy;
@@ -25,7 +25,7 @@ using enum ProductSum;
 #define FACT(Type, Name, ...)                                                                      \
   constexpr Type Name[] = {__VA_ARGS__};                                                           \
   static_assert(std::size(Name) == std::size(kGenerationNames));
-#include "targets/Targets.def"
+#include "targets/Generations.def"
 #undef FACT
 } // namespace facts
 
@@ -35,7 +35,7 @@ static constexpr Target make(StringLiteral name, Generation generation, Version 
   return {
       name, generation, version, vgprsPerSimd, float8, hasDot2, d16, generic, tests, product,
 #define FACT(Type, Name, ...) facts::Name[size_t(generation)],
-#include "targets/Targets.def"
+#include "targets/Generations.def"
 #undef FACT
   };
 }

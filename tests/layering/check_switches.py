@@ -57,7 +57,7 @@ def switches(text):
 def main():
     root = pathlib.Path(sys.argv[1])
     settings = [name for table in ("Settings", "Code") for name in SETTING.findall((root / f"settings/{table}.def").read_text())]
-    facts = set(FACT.findall((root / "targets/Targets.def").read_text())) - {"bool", "unsigned"}
+    facts = set(FACT.findall((root / "targets/Generations.def").read_text())) - {"bool", "unsigned"}
     if not settings or not facts:
         sys.exit("no settings or no facts of targets found")
     guarded = GUARDED | set(settings) | facts

@@ -3,10 +3,11 @@
 # RUBIA_SAMPLED_TARGETS, on which a sample runs by default. RUBIA_WAVE32_TARGETS has those with waves of 32 lanes,
 # RUBIA_DEFAULT_TARGET the one that commands take.
 set(file ${PROJECT_SOURCE_DIR}/targets/Targets.def)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+set(generations_file ${PROJECT_SOURCE_DIR}/targets/Generations.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file} ${generations_file})
 file(STRINGS ${file} rows REGEX "^TARGET\\(")
-file(STRINGS ${file} generations REGEX "^GENERATION\\(")
-file(STRINGS ${file} wave32 REGEX "^FACT\\(bool, hasWave32,")
+file(STRINGS ${generations_file} generations REGEX "^GENERATION\\(")
+file(STRINGS ${generations_file} wave32 REGEX "^FACT\\(bool, hasWave32,")
 string(REGEX MATCHALL "true|false" wave32 "${wave32}")
 set(RUBIA_TARGETS)
 set(RUBIA_WHOLE_TARGETS)
