@@ -39,14 +39,16 @@ bool isUrl(StringRef text) { return text.starts_with("http://") || text.starts_w
 
 // Whether nobody can be on the way.
 bool isLoopback(StringRef url) {
-  StringRef host = url.split("://").second.split('/').first;
+  StringRef host = url.split("://").second;
+  host = host.take_until([](char c) { return StringRef("/?#").contains(c); });
   if (size_t at = host.rfind('@'); at != StringRef::npos)
     host = host.substr(at + 1);
   if (host.consume_front("["))
     host = host.split(']').first;
   else
     host = host.split(':').first;
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  return host == "localhost" || host == "::1" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == StringRef::npos);
 }
 
 // For the log: a URL may hold a password.

@@ -282,6 +282,20 @@ class Signatures(RemoteTest):
         time.sleep(0.2)
         self.assertEqual(self.server.requests, [])
 
+    def test_what_others_could_change_on_the_way_is_said(self):
+        ours = self.key("ours")
+
+        def warns(url, **more):
+            shutil.rmtree(self.folder / "victim", ignore_errors=True)
+            self.run_on("victim", RUBIA_CACHE_REMOTE=url, **more)
+            return "is not encrypted" in self.log
+        for host in ("rubia.invalid", "user:word@rubia.invalid", "127.rubia.invalid", "rubia.invalid?@localhost"):
+            self.assertTrue(warns(f"http://{host}/cache"), host)
+            self.assertNotIn("word", self.log)
+        self.assertFalse(warns("http://rubia.invalid/cache", RUBIA_CACHE_PUBLIC_KEYS=f"{ours}.pub"))
+        self.assertFalse(warns("https://rubia.invalid/cache"))
+        self.assertFalse(warns(self.server.url))
+
 
 class TakenOver(RemoteTest):
     def test_an_entry_that_nobody_asked_for_is_neither_signed_nor_stored(self):
