@@ -138,15 +138,13 @@ private:
 /// What WaveStart left as it was holds a pattern of its own.
 void UninitialisedCheck::groupStarted(RunningGroup &group) {
   auto state = std::make_unique<GroupState>();
+  state->waves.reserve(group.waves.size());
   for (const Wave &wave : group.waves) {
     WaveState &fresh = state->waves.emplace_back(wave);
     for (unsigned i = 0; i < kScalarCount; ++i)
       if (wave.scalars[i] == kPoison)
         fresh.scalars[i].bits = ~0u;
-    for (uint32_t offset = vectorOffset(0); fresh.vectors.contains(offset); offset += kBlockLanes)
-      for (unsigned lane = 0; lane < wave.lanes(); ++lane)
-        if (wave.vgpr(offset, lane) == kPoison)
-          fresh.vectors.set(offset, lane, {~0u, 0});
+    fresh.vectors.markUnwritten(wave, kPoison);
   }
   groups[&group] = std::move(state);
 }

@@ -3,6 +3,22 @@
 
 namespace rubia::emulator {
 
+void VectorDefinedness::markUnwritten(const Wave &wave, uint32_t pattern) {
+  for (unsigned block = 0; block < blocks; ++block) {
+    const uint32_t *file = wave.block(block);
+    uint32_t *at = &bits[size_t(block) * stride];
+    for (uint32_t i = vectorOffset(0); i < stride; i += kBlockLanes) {
+      uint32_t found = 0;
+      for (unsigned lane = 0; lane < kBlockLanes; ++lane) {
+        at[i + lane] = file[i + lane] == pattern ? ~0u : 0;
+        found |= at[i + lane];
+      }
+      if (found)
+        suspicious[i / kBlockLanes] = true;
+    }
+  }
+}
+
 void VectorDefinedness::define(uint32_t offset, const Wave &wave) {
   if (!suspicious[offset / kBlockLanes])
     return;

@@ -49,6 +49,8 @@ public:
     if (value.bits)
       suspicious[offset / kBlockLanes] = true;
   }
+  /// Marks what holds `pattern`, which nobody has written.
+  void markUnwritten(const Wave &wave, uint32_t pattern);
   /// Marks the lanes of EXEC as defined.
   void define(uint32_t offset, const Wave &wave);
   /// Whether a lane of `lanes` has an undefined bit.
