@@ -2,11 +2,11 @@
 // A program of the driver API for `rubia check`: launches kernels of the tests of the emulator's
 // checks, each with memory of its own.
 //
-//   checked-program PTX [leak|fork] {KERNEL BLOCK GRID WORDS WRITTEN}...
+//   checked-program PTX [leak|fork] {KERNEL BLOCK[:SHARED] GRID WORDS WRITTEN}...
 //
-// The first WRITTEN words of a kernel's memory hold their numbers. With `leak` one allocation of
-// 1,000 bytes is left. With `fork` a copy of the process ends while there is one. Exits with 1
-// after an error of CUDA's.
+// The first WRITTEN words of a kernel's memory hold their numbers. SHARED bytes are dynamic ones.
+// With `leak` one allocation of 1,000 bytes is left. With `fork` a copy of the process ends while
+// there is one. Exits with 1 after an error of CUDA's.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -41,6 +41,8 @@ void launch(void *module, char **words) {
   void *function = nullptr;
   call("cuModuleGetFunction", &function, module, const_cast<const char *>(words[0]));
   const unsigned block = number(words[1]), grid = number(words[2]);
+  const char *colon = std::strchr(words[1], ':');
+  const unsigned shared = colon ? number(colon + 1) : 0;
   unsigned count = number(words[3]);
   std::vector<uint32_t> values(number(words[4]));
   for (uint32_t i = 0; i < values.size(); ++i)
@@ -51,8 +53,9 @@ void launch(void *module, char **words) {
   call("cuMemcpyHtoD_v2", data, static_cast<const void *>(values.data()), 4 * values.size());
   call("cuMemFree_v2", freed);
   void *parameters[] = {&data, &count, &freed};
-  call("cuLaunchKernel", function, grid, 1u, 1u, block, 1u, 1u, 0u, static_cast<void *>(nullptr),
-       static_cast<void **>(parameters), static_cast<void **>(nullptr));
+  call("cuLaunchKernel", function, grid, 1u, 1u, block, 1u, 1u, shared,
+       static_cast<void *>(nullptr), static_cast<void **>(parameters),
+       static_cast<void **>(nullptr));
   call("cuCtxSynchronize");
   call("cuMemFree_v2", data);
 }
