@@ -158,7 +158,7 @@ def inputs_of(output):
 def run(command, seconds, log):
     """Inputs and failures. Its children die with it."""
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                               start_new_session=True, env={**os.environ, "ASAN_OPTIONS": SANITIZER})
+                               process_group=0, env={**os.environ, "ASAN_OPTIONS": SANITIZER})
     try:
         output, _ = process.communicate(timeout=seconds + GRACE)
     except BaseException as problem:

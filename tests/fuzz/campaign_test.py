@@ -95,6 +95,9 @@ class Ends(Folder):
                 os.kill(int(left.read_text()), 0)
                 subprocess.run(["sleep", "0.05"])
 
+    def test_the_priority_of_the_callers_session_holds(self):
+        self.assertEqual(self.run_script("read -r _ _ _ _ _ session _ < /proc/$$/stat; echo \"gfx1: $session streams, 0\""), (os.getsid(0), 0))
+
 
 class Campaign(Folder):
     def test_goes_on_where_the_book_ends(self):
