@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Applications of tools/test-apps that share a folder write their results into files of their own. Usage: applications.py SOURCES"""
+"""Applications of tools/test-apps that share a folder write their results into files of their own, and a program that it needs and is not there is
+named. Usage: applications.py SOURCES"""
 import importlib.machinery
 import importlib.util
 import pathlib
 import sys
+import tempfile
 import types
 
 sys.dont_write_bytecode = True
@@ -18,3 +20,11 @@ for name in apps.names():
     owners.setdefault(inner, []).append(name)
 shared = [names for names in owners.values() if len(names) > 1]
 assert len(owners) > 10 and not shared, shared
+
+with tempfile.TemporaryFile("w") as log:
+    try:
+        apps.command(["no-such-program", "/"], log)
+    except apps.Failed as problem:
+        assert str(problem) == "no-such-program is not installed", problem
+    else:
+        raise AssertionError("a program that is not there ran")
