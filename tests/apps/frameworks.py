@@ -11,17 +11,6 @@ that is said.
 
 """
 
-# Applications that tests/apps has not, with what was seen of their packages.
-TAIL = """## Without a row
-
-These were looked at on 2026-11-28. Without PTX an application needs another package, or a build that adds PTX.
-
-- **FAISS.** `faiss-gpu-cu11` and `faiss-gpu-cu12` 1.14.1 and `faiss-cuda` 1.14.3 have SASS only.
-  `faiss-gpu-cuvs` 1.15.1 has PTX for 9.0, but pip 23 finds no `libcuvs-cu13` of the version that it names. Build
-  it with `CMAKE_CUDA_ARCHITECTURES=80-virtual`.
-- **TensorFlow.** `tensorflow` 2.21.0 has PTX for 9.0 beside all its SASS. No job of it was run.
-"""
-
 
 def counted(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
@@ -66,7 +55,7 @@ def page(folders):
         for name in failed:
             text += wrapped(f"Fails: `{name}`.")
         text += "\n"
-    return text + TAIL
+    return text
 
 
 def wrapped(sentence, width=116):
