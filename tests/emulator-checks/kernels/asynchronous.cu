@@ -149,6 +149,8 @@ KERNEL handed_to_an_mbarrier(unsigned *data, unsigned n, unsigned *) {
     data[t] = cells[50] + n; // BUG thread=(4,0,0)
 }
 
+// All lanes of the warp copy, sixteen bytes each: the report names the thread of the lane that copied
+// these.
 // CASE fault=DataRace block=64 words=64
 KERNEL bulk_copy(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned long long bar;
@@ -159,7 +161,7 @@ KERNEL bulk_copy(unsigned *data, unsigned n, unsigned *) {
   syncThreads();
   if (t == 0) {
     announceBytes(&bar, 4 * n);
-    copyBulk(cells, data, 4 * n, &bar); // BUG thread=(0,0,0)
+    copyBulk(cells, data, 4 * n, &bar); // BUG thread=(8,0,0)
   }
 #ifdef MENDED
   waitForPhase(&bar, 0);
@@ -181,7 +183,7 @@ KERNEL one_waits_for_all(unsigned *data, unsigned n, unsigned *) {
   syncThreads();
   if (t == 0) {
     announceBytes(&bar, 4 * n);
-    copyBulk(cells, data, 4 * n, &bar); // BUG thread=(0,0,0)
+    copyBulk(cells, data, 4 * n, &bar); // BUG thread=(11,0,0)
     waitForPhase(&bar, 0);
   }
 #ifdef MENDED
