@@ -145,9 +145,13 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
     result.slots.push_back(slot.getAsInteger().value_or(0));
   for (const json::Value &trap : *traps)
     result.traps.push_back(trap.getAsString().value_or("").str());
-  if (const json::Array *notes = object->getArray("partialWarps"))
-    for (const json::Value &note : *notes)
-      result.partialWarps.push_back(note.getAsString().value_or("").str());
+  auto readNotes = [&](StringRef list, std::vector<std::string> &texts) {
+    if (const json::Array *notes = object->getArray(list))
+      for (const json::Value &note : *notes)
+        texts.push_back(note.getAsString().value_or("").str());
+  };
+  readNotes("partialWarps", result.partialWarps);
+  readNotes("splitWarps", result.splitWarps);
   return result;
 }
 

@@ -14,12 +14,20 @@ namespace {
 
 // How many instructions of kernel(body) are noted. %r0: %tid.x; %r1: %ctaid.x; %r2: n; %r3: loaded
 // by each thread from its own address.
-size_t notes(const std::string &body) {
+std::vector<PartialWarp> found(const std::string &body, bool areOnBothWays = false) {
   ptx::Module module = parsed(kernel(R"(
     mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; ld.param.u32 %r2, [n]; ld.param.u64 %rd0, [p];
     mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd1, %rd0; ld.global.u32 %r3, [%rd1];
     )" + body));
-  return findPartialWarps(partition(module)[0]).size();
+  std::vector<PartialWarp> all = findPartialWarps(partition(module)[0]);
+  if (areOnBothWays)
+    llvm::erase_if(all, [](const PartialWarp &one) { return !one.isOnBothWays; });
+  return all;
+}
+
+size_t notes(const std::string &body) { return found(body).size(); }
+size_t notesOnBothWays(const std::string &body) {
+  return found(body, /*areOnBothWays=*/true).size();
 }
 
 // Behind a branch on a condition that `code` leaves in %p0; all meet afterwards.
@@ -99,6 +107,48 @@ TEST(PartialWarps, LoopsOfLanes) {
   EXPECT_EQ(notes("mov.u32 %r5, 0; L:" + kShuffle +
                   "add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, %r2; @%p0 bra L;"),
             0u);
+}
+
+// What nvcc makes of a loop in which the first lane does more.
+std::string twoLoops(const std::string &inside) {
+  const std::string loop = inside + "add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, %r2; ";
+  return "and.b32 %r4, %r0, 31; setp.eq.u32 %p0, %r4, 0; mov.u32 %r5, 0; @%p0 bra FIRST;"
+         "OTHERS: " +
+         loop + "@%p1 bra OTHERS; bra DONE; FIRST: " + loop +
+         "st.global.u32 [%rd1], %r6; @%p1 bra FIRST; DONE: st.global.u32 [%rd1], %r6;";
+}
+
+TEST(PartialWarps, OnBothWaysOfABranch) {
+  EXPECT_EQ(notesOnBothWays(twoLoops("shfl.sync.bfly.b32 %r6, %r3, 1, 31, -1;"
+                                     "shfl.sync.bfly.b32 %r6, %r6, 2, 31, -1;")),
+            4u);
+  EXPECT_EQ(notesOnBothWays(twoLoops("bar.sync 0;")), 0u);
+  EXPECT_EQ(notesOnBothWays(twoLoops("bar.warp.sync -1;")), 0u);
+  EXPECT_EQ(
+      notesOnBothWays(twoLoops("activemask.b32 %r7; shfl.sync.bfly.b32 %r6, %r3, 1, 31, %r7;")),
+      0u);
+  const std::string lane = "and.b32 %r4, %r0, 31; setp.eq.u32 %p0, %r4, 0; @%p0 bra A;",
+                    shuffle = "shfl.sync.bfly.b32 %r6, %r3, 1, 31, -1;";
+  EXPECT_EQ(notesOnBothWays(lane + shuffle + "bra B; A: " + shuffle + "B:"), 2u);
+  EXPECT_EQ(notesOnBothWays(lane + shuffle + shuffle + "bra B; A: B: " + shuffle), 0u);
+  EXPECT_EQ(notesOnBothWays("LOOP: " + lane + shuffle + "bra B; A: B: " + shuffle +
+                            "setp.lt.u32 %p1, %r0, %r2; @%p1 bra LOOP;"),
+            0u)
+      << "the next round is another visit";
+}
+
+TEST(PartialWarps, TheMetadataWarnsOfBothWays) {
+  Lowered result = lowered(kernel(R"(
+  mov.u32 %r0, %laneid; setp.eq.u32 %p0, %r0, 3;
+  @%p0 bra L;
+  vote.sync.any.pred %p1, %p2, -1;
+  bra M;
+  L: vote.sync.any.pred %p1, %p2, -1;
+  M: ret;)"));
+  EXPECT_THAT(result.metadata(), HasSubstr(R"("partialWarps":[])"));
+  EXPECT_THAT(
+      result.metadata(),
+      HasSubstr("('bra') may divide, and so on its other way: results are wrong if it does"));
 }
 
 TEST(PartialWarps, TheMetadataNamesBoth) {

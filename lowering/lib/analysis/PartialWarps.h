@@ -7,6 +7,10 @@
 // for people, not errors. Noted are `.sync` instructions whose constant membermask names all lanes,
 // and barriers that PTX wants to be executed by whole warps. Threads that do not come to any such
 // instruction before they end are no members on NVIDIA either.
+//
+// Where both ways of the branch have such an instruction, the program relies on it if the branch
+// ever divides a warp: each way waits for the threads of the other there. nvcc makes that of a loop
+// that asks for the lane's number in each round.
 #pragma once
 
 #include "lowering/lib/analysis/Definitions.h"
@@ -20,6 +24,7 @@ struct PartialWarp {
   const ptx::Instruction *instruction;
   const ptx::Function *dividingFunction; // itself, or one that calls it
   const ptx::Instruction *divides;       // the branch, or the guarded instruction
+  bool isOnBothWays = false;             // the other way of the branch has such an instruction, too
 };
 
 /// In the order of the unit.

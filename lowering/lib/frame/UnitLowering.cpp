@@ -470,22 +470,26 @@ std::string UnitLowering::describe(const ptx::Function &function,
   return text;
 }
 
-std::vector<std::string> UnitLowering::describePartialWarps() const {
+std::vector<std::string> UnitLowering::describePartialWarps(ArrayRef<PartialWarp> partialWarps,
+                                                            bool areOnBothWays) const {
   // One note for all that the same branch divides.
   MapVector<std::pair<const ptx::Function *, const ptx::Instruction *>, SmallVector<PartialWarp, 1>>
       groups;
-  for (const PartialWarp &partial : findPartialWarps(unit))
-    groups[{partial.function, partial.divides}].push_back(partial);
+  for (const PartialWarp &partial : partialWarps)
+    if (partial.isOnBothWays == areOnBothWays)
+      groups[{partial.function, partial.divides}].push_back(partial);
   std::vector<std::string> notes;
   for (const auto &[key, partials] : groups) {
     const PartialWarp &first = partials.front();
     std::string more =
         partials.size() > 1 ? " (and " + std::to_string(partials.size() - 1) + " more)" : "";
-    notes.push_back(describe(*first.function, *first.instruction) + ": '" +
-                    first.instruction->spelling->text.str() + "'" + more +
-                    " is for all threads of the warp, which " +
-                    describe(*first.dividingFunction, *first.divides) + " ('" +
-                    first.divides->spelling->text.str() + "') may divide");
+    notes.push_back(
+        describe(*first.function, *first.instruction) + ": '" +
+        first.instruction->spelling->text.str() + "'" + more +
+        " is for all threads of the warp, which " +
+        describe(*first.dividingFunction, *first.divides) + " ('" +
+        first.divides->spelling->text.str() + "') may divide" +
+        (areOnBothWays ? ", and so on its other way: results are wrong if it does" : ""));
   }
   return notes;
 }
@@ -526,9 +530,13 @@ std::string UnitLowering::metadata() const {
   json::Array refusedList;
   for (const std::string &place : refused)
     refusedList.push_back(place);
-  json::Array partialWarps;
-  for (std::string &note : describePartialWarps())
-    partialWarps.push_back(std::move(note));
+  const std::vector<PartialWarp> found = findPartialWarps(unit);
+  auto notesOf = [&](bool areOnBothWays) {
+    json::Array notes;
+    for (std::string &note : describePartialWarps(found, areOnBothWays))
+      notes.push_back(std::move(note));
+    return notes;
+  };
   json::Value all = json::Object{{"abi", abi::kVersion},
                                  {"arch", options.arch},
                                  {"dynamicShared", usesDynamicShared(unit)},
@@ -536,11 +544,12 @@ std::string UnitLowering::metadata() const {
                                  {"functionAddresses", hasFunctionAddresses},
                                  {"kernels", std::move(kernels)},
                                  {"matrixRoutes", std::move(matrixRouteList)},
-                                 {"partialWarps", std::move(partialWarps)},
+                                 {"partialWarps", notesOf(false)},
                                  {"refused", std::move(refusedList)},
                                  {"sharedStart", int64_t(sharedLayout.dynamic)},
                                  {"slots", std::move(slotList)},
                                  {"spinLoops", std::move(spinLoopList)},
+                                 {"splitWarps", notesOf(true)},
                                  {"traps", std::move(trapList)}};
   std::string text;
   raw_string_ostream(text) << all;

@@ -20,6 +20,7 @@
 namespace rubia::lowering {
 
 class Experience;
+struct PartialWarp;
 
 /// Address spaces of LLVM's AMDGPU back end. AMDGPUUsage "Address Spaces".
 enum AddressSpace : unsigned {
@@ -163,7 +164,8 @@ public:
   std::string metadata() const;
 
 private:
-  std::vector<std::string> describePartialWarps() const;
+  std::vector<std::string> describePartialWarps(llvm::ArrayRef<PartialWarp> partialWarps,
+                                                bool areOnBothWays) const;
   void report(ptx::Diagnostic diagnostic) { diagnostics.push_back(std::move(diagnostic)); }
   void declareFunction(const ptx::Function &function);
   void setAttributes(const ptx::Function &function, llvm::Function &llvmFunction);
