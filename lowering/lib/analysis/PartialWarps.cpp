@@ -2,6 +2,7 @@
 #include "lowering/lib/analysis/PartialWarps.h"
 #include "lowering/lib/analysis/ControlFlowGraph.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace llvm;
 
@@ -24,11 +25,13 @@ static void markBothWays(const ptx::Function &function, MutableArrayRef<PartialW
     return uint32_t(partition_point(blocks, [&](auto &block) { return block.end <= number; }) -
                     blocks.begin());
   };
+  SmallPtrSet<const ptx::Instruction *, 8> seen;
   for (const PartialWarp &one : found) {
+    if (!seen.insert(one.divides).second)
+      continue;
     const uint32_t branch = one.dividingFunction == &function ? blockOf(one.divides) : 0;
     const auto &ways = graph.blocks[branch].successors;
-    if (one.isOnBothWays || ways.size() != 2 ||
-        &function.body[graph.blocks[branch].branch()] != one.divides)
+    if (ways.size() != 2 || &function.body[graph.blocks[branch].branch()] != one.divides)
       continue;
     BitVector first = graph.reachedFrom(ways[0], branch),
               second = graph.reachedFrom(ways[1], branch);
