@@ -107,7 +107,6 @@ std::vector<std::string> notesOf(ArrayRef<uint8_t> codeObject) {
   };
   add("spinLoops", "threads may wait for others of their warp: ");
   add("partialWarps", "");
-  add("splitWarps", "warning: ");
   add("refused", "");
   add("matrixRoutes", "products of matrices: ");
   return notes;

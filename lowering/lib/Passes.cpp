@@ -7,6 +7,7 @@
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/Barriers.h"
 #include "lowering/lib/transform/InitialValues.h"
+#include "lowering/lib/transform/MeetingLoops.h"
 #include "lowering/lib/transform/NestedLoops.h"
 #include "lowering/lib/transform/SpinLoops.h"
 
@@ -21,6 +22,9 @@ void UnitLowering::lowerAll() {
   findModuleLocals();
   // One mode for all functions, since a call does not change it.
   flushesF32Denormals = chooseDenormalMode();
+
+  if (!experience && !isDeviceLibrary)
+    warpMeetings = findWarpMeetings(unit, rowWarps);
 
   // Callees before bodies, since any function may mention any other.
   for (const ptx::Function *kernel : unit.kernels) {
@@ -67,6 +71,8 @@ void FunctionLowering::lowerBody() {
   DenseMap<uint32_t, BasicBlock *> headers = keepLoopsApart(*this, places.starts, graph);
   if (mayWait)
     treatSpinLoops(*this, places.starts, places.behind, headers, graph);
+  // After those, which look for what they know in front of the loops' headers.
+  joinLoopsOfMeetings(*this, places.meetings);
   // Any of the passes above may be the last reader of a register.
   dropUnreadInitialValues(function);
 }

@@ -151,7 +151,6 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
         texts.push_back(note.getAsString().value_or("").str());
   };
   readNotes("partialWarps", result.partialWarps);
-  readNotes("splitWarps", result.splitWarps);
   return result;
 }
 

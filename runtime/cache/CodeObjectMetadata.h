@@ -34,7 +34,6 @@ struct CodeObjectMetadata {
   std::vector<uint32_t> slots; // of the module table that the code reads
   std::vector<std::string> traps;
   std::vector<std::string> partialWarps; // notes for people
-  std::vector<std::string> splitWarps;   // warnings for people
 
   const Kernel *kernel(llvm::StringRef name) const;
   static llvm::Expected<CodeObjectMetadata> read(llvm::ArrayRef<uint8_t> codeObject);

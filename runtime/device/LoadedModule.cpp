@@ -397,8 +397,6 @@ Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Uni
   }
   for (const std::string &note : (*unit)->metadata.partialWarps)
     runtime::log(LogLevel::Info, note);
-  for (const std::string &note : (*unit)->metadata.splitWarps)
-    runtime::log(LogLevel::Error, note); // wrong results are worse than a line too many
   if (!ownCode)
     recordUnit(image, *contents, number, compiler->code());
   if (variant.deviceShared)

@@ -8,27 +8,25 @@
 using namespace rubia;
 using namespace rubia::lowering;
 using namespace rubia::lowering::test;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 namespace {
 
 // How many instructions of kernel(body) are noted. %r0: %tid.x; %r1: %ctaid.x; %r2: n; %r3: loaded
 // by each thread from its own address.
-std::vector<PartialWarp> found(const std::string &body, bool areOnBothWays = false) {
+std::vector<PartialWarp> found(const std::string &body) {
   ptx::Module module = parsed(kernel(R"(
     mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; ld.param.u32 %r2, [n]; ld.param.u64 %rd0, [p];
     mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd1, %rd0; ld.global.u32 %r3, [%rd1];
     )" + body));
-  std::vector<PartialWarp> all = findPartialWarps(partition(module)[0]);
-  if (areOnBothWays)
-    llvm::erase_if(all, [](const PartialWarp &one) { return !one.isOnBothWays; });
-  return all;
+  const Unit unit = partition(module)[0];
+  RowWarps warps(unit);
+  return findPartialWarps(unit, findWarpMeetings(unit, warps), warps);
 }
 
 size_t notes(const std::string &body) { return found(body).size(); }
-size_t notesOnBothWays(const std::string &body) {
-  return found(body, /*areOnBothWays=*/true).size();
-}
 
 // Behind a branch on a condition that `code` leaves in %p0; all meet afterwards.
 size_t notesIf(const std::string &code, const std::string &inside) {
@@ -118,37 +116,86 @@ std::string twoLoops(const std::string &inside) {
          "st.global.u32 [%rd1], %r6; @%p1 bra FIRST; DONE: st.global.u32 [%rd1], %r6;";
 }
 
-TEST(PartialWarps, OnBothWaysOfABranch) {
-  EXPECT_EQ(notesOnBothWays(twoLoops("shfl.sync.bfly.b32 %r6, %r3, 1, 31, -1;"
-                                     "shfl.sync.bfly.b32 %r6, %r6, 2, 31, -1;")),
-            4u);
-  EXPECT_EQ(notesOnBothWays(twoLoops("bar.sync 0;")), 0u);
-  EXPECT_EQ(notesOnBothWays(twoLoops("bar.warp.sync -1;")), 0u);
-  EXPECT_EQ(
-      notesOnBothWays(twoLoops("activemask.b32 %r7; shfl.sync.bfly.b32 %r6, %r3, 1, 31, %r7;")),
-      0u);
-  const std::string lane = "and.b32 %r4, %r0, 31; setp.eq.u32 %p0, %r4, 0; @%p0 bra A;",
-                    shuffle = "shfl.sync.bfly.b32 %r6, %r3, 1, 31, -1;";
-  EXPECT_EQ(notesOnBothWays(lane + shuffle + "bra B; A: " + shuffle + "B:"), 2u);
-  EXPECT_EQ(notesOnBothWays(lane + shuffle + shuffle + "bra B; A: B: " + shuffle), 0u);
-  EXPECT_EQ(notesOnBothWays("LOOP: " + lane + shuffle + "bra B; A: B: " + shuffle +
-                            "setp.lt.u32 %p1, %r0, %r2; @%p1 bra LOOP;"),
-            0u)
-      << "the next round is another visit";
+// The instructions of kernel(body) that threads of several ways execute at one place, by place.
+std::vector<size_t> places(const std::string &body) {
+  ptx::Module module = parsed(kernel("mov.u32 %r0, %tid.x; ld.param.u32 %r2, [n];" + body));
+  const Unit unit = partition(module)[0];
+  RowWarps warps(unit);
+  std::vector<size_t> found;
+  for (const auto &[function, itsPlaces] : findWarpMeetings(unit, warps))
+    for (const auto &place : itsPlaces)
+      found.push_back(place.size());
+  return found;
 }
 
-TEST(PartialWarps, TheMetadataWarnsOfBothWays) {
-  Lowered result = lowered(kernel(R"(
-  mov.u32 %r0, %laneid; setp.eq.u32 %p0, %r0, 3;
-  @%p0 bra L;
-  vote.sync.any.pred %p1, %p2, -1;
-  bra M;
-  L: vote.sync.any.pred %p1, %p2, -1;
-  M: ret;)"));
-  EXPECT_THAT(result.metadata(), HasSubstr(R"("partialWarps":[])"));
+const std::string kLane = "and.b32 %r4, %r0, 31; setp.eq.u32 %p0, %r4, 0; @%p0 bra A;";
+
+TEST(PartialWarps, ThreadsOfSeveralWaysMeet) {
+  EXPECT_THAT(places(twoLoops("shfl.sync.bfly.b32 %r6, %r3, 1, 31, -1;"
+                              "shfl.sync.bfly.b32 %r6, %r6, 2, 31, -1;")),
+              ElementsAre(2, 2));
+  EXPECT_THAT(places(kLane + kShuffle + "bra B; A: " + kShuffle + "B:"), ElementsAre(2));
+  EXPECT_THAT(places(twoLoops("bar.warp.sync -1;")), ElementsAre(2));
+  EXPECT_THAT(places(twoLoops("bar.sync 0;")), IsEmpty());
+  EXPECT_EQ(notes(twoLoops(kShuffle)), 0u);
+
+  const std::string mask = "vote.sync.ballot.b32 %r7, %p0, -1;",
+                    masked = "shfl.sync.bfly.b32 %r6, %r3, 1, 31, %r7;";
+  EXPECT_THAT(places(mask + kLane + masked + "bra B; A: " + masked + "B:"), ElementsAre(2));
+  EXPECT_THAT(places(kLane + "activemask.b32 %r7;" + masked + "bra B; A: activemask.b32 %r7;" +
+                     masked + "B:"),
+              IsEmpty())
+      << "each way has a mask of its own";
   EXPECT_THAT(
-      result.metadata(),
-      HasSubstr("('bra') may divide, and so on its other way: results are wrong if it does"));
+      places("setp.lt.u32 %p0, %r2, 3; @%p0 bra A;" + kShuffle + "bra B; A: " + kShuffle + "B:"),
+      IsEmpty())
+      << "the branch divides no warp";
+}
+
+// A vote of the whole warp gives all threads the same, also in a loop that some may leave.
+TEST(PartialWarps, BranchesOnVotesDivideNoWarp) {
+  const std::string loop = "L: ", back = "setp.lt.u32 %p3, %r0, %r2; @%p3 bra L;",
+                    vote = "vote.sync.ballot.b32 %r7, %p2, -1; setp.ne.u32 %p0, %r7, 0;",
+                    ways = "@%p0 bra A;" + kShuffle + "bra B; A: " + kShuffle + "B: ";
+  EXPECT_THAT(places(loop + vote + ways + back), IsEmpty());
+  EXPECT_THAT(places(loop + "setp.ne.u32 %p0, %r0, 0;" + ways + back), ElementsAre(2));
+}
+
+TEST(PartialWarps, WhichMeetsWhich) {
+  const std::string other = "shfl.sync.bfly.b32 %r6, %r3, 2, 31, -1;",
+                    lanes = "setp.lt.u32 %p1, %r0, 9; @%p1 bra C;";
+  EXPECT_THAT(places(kLane + kShuffle + other + "bra B; A: " + other + kShuffle + "B:"),
+              ElementsAre(2, 2))
+      << "in order, with other constants";
+  EXPECT_THAT(places(kLane + kShuffle + kShuffle + "bra B; A: " + kShuffle + other + "@%p1 " +
+                     other + "B:"),
+              ElementsAre(5))
+      << "the program decides";
+  const std::string barrier = "bar.warp.sync -1;";
+  EXPECT_THAT(
+      places(kLane + barrier + kShuffle + barrier + "bra B; A: " + kShuffle + barrier + "B:"),
+      ElementsAre(2))
+      << "the barriers are no copies";
+  EXPECT_THAT(places(kLane + lanes + kShuffle + other + "bra B; C: " + kShuffle + other +
+                     "bra B; A: " + kShuffle + other + "B:"),
+              ElementsAre(3, 3))
+      << "three ways";
+}
+
+TEST(PartialWarps, WhatDoesNotMeetOnSeveralWays) {
+  const std::string vote = "vote.sync.any.pred %p1, %p2, -1;";
+  EXPECT_THAT(places(kLane + kShuffle + "bra B; A: " + vote + "B:"), IsEmpty());
+  EXPECT_THAT(places(kLane + kShuffle + "bra B; A: shfl.sync.up.b32 %r4, %r3, 1, 0, -1; B:"),
+              IsEmpty());
+  EXPECT_THAT(
+      places(kLane + kShuffle + "bra B; A: shfl.sync.bfly.b32 %r4, %r3, 1, 31, 0xfffffffe; B:"),
+      IsEmpty());
+  EXPECT_EQ(notes(kLane + kShuffle + "bra B; A: " + vote + "B:"), 2u);
+  EXPECT_THAT(places(kLane + kShuffle + "bra B; A: B: " + kShuffle), IsEmpty());
+  EXPECT_THAT(places("LOOP: " + kLane + kShuffle + "bra B; A: B: " + kShuffle +
+                     "setp.lt.u32 %p1, %r0, %r2; @%p1 bra LOOP;"),
+              IsEmpty())
+      << "the next round is another visit";
 }
 
 TEST(PartialWarps, TheMetadataNamesBoth) {

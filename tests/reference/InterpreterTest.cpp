@@ -3,6 +3,7 @@
 // that wait for each other, device functions of the driver, module variables.
 #include "reference/Interpreter.h"
 #include "ptx-frontend/Parser.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <cstring>
 
@@ -106,10 +107,55 @@ TEST(Interpreter, ReportsADivergentBarrier) {
                     "threads wait for others that never come: 'barrier.sync'"));
 }
 
+// What an H200 gives (driver 580.159.04, 2026-11-29). The first 9 lanes take the second way.
+std::vector<uint32_t> onTwoWays(const std::string &first, const std::string &second) {
+  Outcome result = run("setp.lt.u32 p0, r0, 9; mad.lo.u32 r2, r0, 3, 100; @p0 bra A;" + first +
+                       "bra E; A:" + second + "E: st.global.u32 [d1], r1;");
+  EXPECT_EQ(result.error, "");
+  result.out.resize(32);
+  return result.out;
+}
+
+TEST(Interpreter, MembersMeetOnSeveralWays) {
+  std::vector<uint32_t> out = onTwoWays("shfl.sync.bfly.b32 r1, r0, 16, 31, -1;",
+                                        "shfl.sync.bfly.b32 r1|p1, r2, 16, 31, -1;");
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(out[lane], (lane ^ 16) < 9 ? 3 * (lane ^ 16) + 100 : lane ^ 16) << lane;
+  out = onTwoWays("shfl.sync.idx.b32 r1, r0, 3, 31, -1;", "shfl.sync.idx.b32 r1, r2, 20, 31, -1;");
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(out[lane], lane < 9 ? 20u : 109u) << lane;
+  out = onTwoWays("redux.sync.add.u32 r1, r0, -1;", "redux.sync.add.u32 r1, r2, -1;");
+  EXPECT_THAT(out, testing::Each(496u - 36 + 900 + 3 * 36));
+  out = onTwoWays("setp.ne.u32 p1, r0, 30; vote.sync.ballot.b32 r1, p1, -1;",
+                  "setp.ne.u32 p2, r0, 3; vote.sync.ballot.b32 r1, p2, -1;");
+  EXPECT_THAT(out, testing::Each(~(1u << 30 | 1u << 3)));
+  out = onTwoWays("elect.sync r1|p1, -1;", "elect.sync r1|p2, -1;");
+  EXPECT_THAT(out, testing::Each(0u));
+}
+
+TEST(Interpreter, MembersMeetInTwoLoops) {
+  const std::string round = "add.u32 r3, r0, r5; shfl.sync.bfly.b32 r4, r3, 16, 31, -1;"
+                            "add.u32 r1, r1, r4; add.u32 r5, r5, 1; setp.lt.u32 p1, r5, 5;";
+  std::vector<uint32_t> out = onTwoWays("mov.u32 r1, 0; mov.u32 r5, 0; B: " + round + "@p1 bra B;",
+                                        "mov.u32 r1, 0; mov.u32 r5, 0; C: " + round + "@p1 bra C;");
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(out[lane], 5 * (lane ^ 16) + 10) << lane;
+}
+
+// A lane has the mask of its own half; the halves are on both ways.
+TEST(Interpreter, MembersOfSeveralMasksMeet) {
+  std::vector<uint32_t> out =
+      onTwoWays("setp.lt.u32 p1, r0, 16; selp.u32 r6, 0xffff, 0xffff0000, p1;"
+                "shfl.sync.bfly.b32 r1, r0, 8, 31, r6;",
+                "mov.u32 r6, 0xffff; shfl.sync.bfly.b32 r1, r2, 8, 31, r6;");
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(out[lane], (lane ^ 8) < 9 ? 3 * (lane ^ 8) + 100 : lane ^ 8) << lane;
+}
+
 TEST(Interpreter, ReportsMembersThatNeverCome) {
   EXPECT_TRUE(fails(run("setp.lt.u32 p0, r0, 9; @p0 bra A;"
                         "shfl.sync.idx.b32 r1, r0, 0, 31, -1; bra E; A:"
-                        "shfl.sync.idx.b32 r1, r0, 1, 31, -1; E:"),
+                        "shfl.sync.up.b32 r1, r0, 0, 0, -1; E:"),
                     "threads wait for others that never come: 'shfl.sync.idx.b32'"));
   EXPECT_TRUE(fails(run("shfl.sync.idx.b32 r1, r0, 0, 31, 0xff;"),
                     "thread (8,0,0): 'shfl.sync.idx.b32': the thread is not in its own mask"));

@@ -55,6 +55,13 @@ ControlFlowGraph::ControlFlowGraph(const ptx::Function &function, const DenseSet
   }
 }
 
+uint32_t ControlFlowGraph::blockOf(uint32_t instruction) const {
+  const auto code = llvm::ArrayRef(blocks).take_front(numCodeBlocks);
+  return uint32_t(
+      llvm::partition_point(code, [&](const Block &block) { return block.end <= instruction; }) -
+      code.begin());
+}
+
 // Cooper, Harvey and Kennedy's iteration, on the edges backwards. A part that never leaves the
 // function is given an edge out.
 std::vector<uint32_t> ControlFlowGraph::immediatePostDominators() const {

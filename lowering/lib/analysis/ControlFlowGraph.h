@@ -33,6 +33,8 @@ struct ControlFlowGraph {
   uint32_t returned() const { return numCodeBlocks; }
   uint32_t ended() const { return numCodeBlocks + 1; }
   uint32_t codeBlocks() const { return numCodeBlocks; }
+  /// The block that an instruction is in.
+  uint32_t blockOf(uint32_t instruction) const;
 
   /// Adds a block without instructions that the edges from some blocks to another one go through,
   /// and, if that is the entry and `enters`, the way into the function too.

@@ -8,13 +8,10 @@
 // and barriers that PTX wants to be executed by whole warps. Threads that do not come to any such
 // instruction before they end are no members on NVIDIA either.
 //
-// Where both ways of the branch have such an instruction, the program relies on it if the branch
-// ever divides a warp: each way waits for the threads of the other there. nvcc makes that of a loop
-// that asks for the lane's number in each round.
+// Instructions at which the threads of several ways meet (WarpMeetings.h) are not noted.
 #pragma once
 
-#include "lowering/lib/analysis/Definitions.h"
-#include "lowering/lib/analysis/Uniformity.h"
+#include "lowering/lib/analysis/WarpMeetings.h"
 #include <vector>
 
 namespace rubia::lowering {
@@ -24,10 +21,10 @@ struct PartialWarp {
   const ptx::Instruction *instruction;
   const ptx::Function *dividingFunction; // itself, or one that calls it
   const ptx::Instruction *divides;       // the branch, or the guarded instruction
-  bool isOnBothWays = false;             // the other way of the branch has such an instruction, too
 };
 
-/// In the order of the unit.
-std::vector<PartialWarp> findPartialWarps(const Unit &unit);
+/// In the order of the unit. `meetings`: findWarpMeetings().
+std::vector<PartialWarp> findPartialWarps(const Unit &unit, const WarpMeetings &meetings,
+                                          RowWarps &warps);
 
 } // namespace rubia::lowering

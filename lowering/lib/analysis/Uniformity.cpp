@@ -170,6 +170,12 @@ bool Uniformity::isPlaceOfWarp(const Body &body, const ptx::Instruction &instruc
   return (spelling.has(ptx::Mod::Le) || spelling.has(ptx::Mod::Gt)) && *constant % 32 == 31;
 }
 
+// Whether it gives all threads of the warp one result, wherever they execute it: vote, redux.
+bool Uniformity::meetsWholeWarp(const Body &body, const ptx::Instruction &instruction) const {
+  return group != Group::Cta && does(instruction, effects::WarpWide) &&
+         namesWholeWarp(instruction, body.definitions);
+}
+
 bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) const {
   if (!followsFromOperands(instruction))
     return true;
@@ -193,6 +199,27 @@ bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) 
     return true;
   return any_of(drop_begin(instruction.operands, writesFirstOperand(instruction)),
                 [&](const ptx::Operand &operand) { return differs(body, operand); });
+}
+
+// Whether the threads that execute a block at once have the same in a register at its end, though
+// it differs from that of the others: all of it is computed in the block.
+bool Uniformity::agreesInBlock(const Body &body, const ControlFlowGraph::Block &block,
+                               ptx::RegisterId reg, unsigned depth) const {
+  if (!body.registers.test(reg))
+    return true;
+  const ArrayRef<uint32_t> writers = body.definitions.of(reg);
+  if (group == Group::Cta || depth == 0 || writers.size() != 1 || writers[0] < block.first ||
+      writers[0] >= block.end)
+    return false;
+  const ptx::Instruction &writer = body.function.body[writers[0]];
+  if (writer.guard.reg != ptx::kNone)
+    return false;
+  return meetsWholeWarp(body, writer) ||
+         (isPure(writer) && all_of(writer.operands.drop_front(), [&](const ptx::Operand &operand) {
+            return operand.kind == Kind::Register
+                       ? agreesInBlock(body, block, operand.reg, depth - 1)
+                       : !differs(body, operand);
+          }));
 }
 
 // ---------- Calls
@@ -305,7 +332,9 @@ bool Uniformity::visit(Body &body) {
       if (const ptx::Operand *address = addressOf(instruction);
           address && does(instruction, effects::Writes))
         changed |= markOwnMemory(address->variable());
-      bool other = guarded || body.causes[number] != ptx::kNone || resultDiffers(body, instruction);
+      bool other = guarded ||
+                   (body.causes[number] != ptx::kNone && !meetsWholeWarp(body, instruction)) ||
+                   resultDiffers(body, instruction);
       if (!other)
         continue;
       if (writesFirstOperand(instruction))
@@ -316,7 +345,8 @@ bool Uniformity::visit(Body &body) {
     const ptx::Instruction &last = body.function.body[block.branch()];
     if (!block.decides() || body.decided.test(number))
       continue;
-    if ((last.guard.reg != ptx::kNone && body.registers.test(last.guard.reg)) ||
+    constexpr unsigned kSteps = 4; // from a vote to the branch
+    if ((last.guard.reg != ptx::kNone && !agreesInBlock(body, block, last.guard.reg, kSteps)) ||
         (choiceOf(last) && differs(body, *choiceOf(last)))) {
       body.decided.set(number);
       newBranches = true;
@@ -365,10 +395,8 @@ Uniformity::Answer Uniformity::executesTogether(const ptx::Function &function,
     const ptx::Instruction &inst = body->function.body[instruction];
     if (inst.guard.reg != ptx::kNone && body->registers.test(inst.guard.reg))
       return {false, &body->function, &inst};
-    for (uint32_t block = 0; block < body->graph.codeBlocks(); ++block)
-      if (body->graph.blocks[block].first <= instruction &&
-          instruction < body->graph.blocks[block].end && body->causes[block] != ptx::kNone)
-        return {false, &body->function, &body->function.body[body->causes[block]]};
+    if (const uint32_t cause = body->causes[body->graph.blockOf(instruction)]; cause != ptx::kNone)
+      return {false, &body->function, &body->function.body[cause]};
     if (body->isCalledByAddress)
       return {false, &body->function, nullptr, true};
     if (!body->dividedCaller.first)
@@ -376,6 +404,16 @@ Uniformity::Answer Uniformity::executesTogether(const ptx::Function &function,
     std::tie(body, instruction) = body->dividedCaller;
   }
   return {false, &body->function, &body->function.body[instruction]}; // recursion
+}
+
+bool Uniformity::divides(const ptx::Function &function, uint32_t block) const {
+  return bodyOf.lookup(&function)->decided.test(block);
+}
+
+const Uniformity &RowWarps::get() {
+  if (!found)
+    found = std::make_unique<Uniformity>(unit, functionsWithAddress(unit), Group::RowWarp);
+  return *found;
 }
 
 } // namespace rubia::lowering

@@ -44,6 +44,9 @@ public:
     bool isCalledByAddress = false;          // then `function` is, and there is no cause
   };
   Answer executesTogether(const ptx::Function &function, uint32_t instruction) const;
+  /// Whether the branch at the end of a block (of ControlFlowGraph) may divide the threads that
+  /// come to it.
+  bool divides(const ptx::Function &function, uint32_t block) const;
 
 private:
   struct Body;
@@ -56,6 +59,9 @@ private:
   void closeOffThreadEnds(Body &body);
   bool decide(Body &body, uint32_t block);
   bool differs(const Body &body, const ptx::Operand &operand) const;
+  bool agreesInBlock(const Body &body, const ControlFlowGraph::Block &block, ptx::RegisterId reg,
+                     unsigned depth) const;
+  bool meetsWholeWarp(const Body &body, const ptx::Instruction &instruction) const;
   bool resultDiffers(Body &body, const ptx::Instruction &instruction) const;
   bool passArguments(Body &body, const ptx::Instruction &instruction, bool alone);
   bool markResult(Body &body, const ptx::Operand &operand);
@@ -66,6 +72,18 @@ private:
   llvm::DenseMap<const ptx::Function *, Body *> bodyOf;
   /// Parameters and results of functions, and variables in local memory.
   llvm::DenseSet<const ptx::Variable *> variables;
+};
+
+/// What is told of Group::RowWarp in a unit, for hints. It is found when it is first asked for,
+/// since that costs time: most units have no instruction of a warp.
+class RowWarps {
+public:
+  explicit RowWarps(const Unit &unit) : unit(unit) {}
+  const Uniformity &get();
+
+private:
+  const Unit &unit;
+  std::unique_ptr<Uniformity> found;
 };
 
 } // namespace rubia::lowering

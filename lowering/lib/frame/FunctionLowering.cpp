@@ -7,6 +7,7 @@
 #include "lowering/lib/frame/AcceptedInstructions.h"
 #include "lowering/lib/frame/DeviceFunctions.h"
 #include "lowering/lib/frame/LoweringFunctions.h"
+#include "lowering/lib/frame/MeetingPlaces.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
@@ -72,12 +73,13 @@ FunctionLowering::Places FunctionLowering::lowerInstructions(const DenseSet<uint
     irBuilder.SetInsertPoint(labelled);
   };
   AcceptedInstructions *accepted = acceptedInstructions();
+  MeetingPlaces meetingPlaces(*this, unitLowering.warpMeetings);
   for (auto [index, instruction] : enumerate(source_.body)) {
     enter(uint32_t(index));
     places.starts.push_back(irBuilder.GetInsertBlock());
     if (accepted)
       judgeInstruction(instruction, *accepted);
-    else
+    else if (!meetingPlaces.lower(uint32_t(index)))
       lowerInstruction(instruction);
     if (marked.contains(index) && !irBuilder.GetInsertBlock()->getTerminator()) {
       // A block with one successor, whatever follows.
@@ -92,6 +94,7 @@ FunctionLowering::Places FunctionLowering::lowerInstructions(const DenseSet<uint
   enter(uint32_t(source_.body.size()));
   if (!irBuilder.GetInsertBlock()->getTerminator())
     leave(/*exits=*/false);
+  places.meetings = meetingPlaces.blocks();
   return places;
 }
 
@@ -182,24 +185,32 @@ void FunctionLowering::judgeInstruction(const ptx::Instruction &inst,
 
 // ---------- Dispatch
 
-void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
+void FunctionLowering::begin(const ptx::Instruction &inst) {
   current = &inst;
   irBuilder.SetCurrentDebugLocation(unitLowering.debugInfo.locationOf(inst, subprogram));
+}
+
+void FunctionLowering::lowerInstruction(const ptx::Instruction &inst) {
+  begin(inst);
   if (inst.op() == ptx::Op::CpAsync) // also where the guard does not hold
     finishEarlierCopies(*this);
+  if (inst.guard.reg != ptx::kNone && does(inst, effects::Speculate))
+    return lowerOperation(inst, guardOf(inst));
+  lowerGuarded(inst, [&] { lowerOperation(inst, nullptr); });
+}
+
+Value *FunctionLowering::guardOf(const ptx::Instruction &inst) {
+  Value *holds = readRegister(inst.guard.reg);
+  return inst.guard.negated ? irBuilder.CreateNot(holds) : holds;
+}
+
+void FunctionLowering::lowerGuarded(const ptx::Instruction &inst, function_ref<void()> lower) {
   if (inst.guard.reg == ptx::kNone)
-    return lowerOperation(inst, nullptr);
-
-  Value *condition = readRegister(inst.guard.reg);
-  if (inst.guard.negated)
-    condition = irBuilder.CreateNot(condition);
-  if (does(inst, effects::Speculate))
-    return lowerOperation(inst, condition);
-
+    return lower();
   BasicBlock *guarded = newBlock("guarded"), *next = newBlock("next");
-  irBuilder.CreateCondBr(condition, guarded, next);
+  irBuilder.CreateCondBr(guardOf(inst), guarded, next);
   irBuilder.SetInsertPoint(guarded);
-  lowerOperation(inst, nullptr);
+  lower();
   if (!irBuilder.GetInsertBlock()->getTerminator())
     irBuilder.CreateBr(next);
   irBuilder.SetInsertPoint(next);
@@ -226,6 +237,13 @@ void FunctionLowering::lowerOperation(const ptx::Instruction &inst, Value *selec
   else if (*result)
     write(inst.operands[0], *result, destinationType());
   selectCondition = nullptr;
+}
+
+void FunctionLowering::lowerWithSlots(const ptx::Instruction &inst,
+                                      const DenseMap<const ptx::Operand *, AllocaInst *> &slots) {
+  operandSlots = &slots;
+  lowerOperation(inst, nullptr);
+  operandSlots = nullptr;
 }
 
 void FunctionLowering::collect(Error error) {
@@ -263,6 +281,11 @@ std::array<Value *, 2> FunctionLowering::factorsOf(uint32_t product) {
 // ---------- Control flow
 
 BasicBlock *FunctionLowering::blockOf(ptx::LabelId label) { return labels[label]; }
+
+AllocaInst *FunctionLowering::newSlot(Type *type) {
+  BasicBlock &entry = function.getEntryBlock();
+  return IRBuilder<>(&entry, entry.begin()).CreateAlloca(type, kPrivateSpace);
+}
 
 const FunctionLowering::HeldCopy &FunctionLowering::heldCopy(uint32_t copy, Type *value) {
   HeldCopy &part = heldParts[copy];

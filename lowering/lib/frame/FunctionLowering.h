@@ -49,6 +49,8 @@ public:
   const Target &target() const;
   /// A new block of this function; does not move the builder.
   llvm::BasicBlock *newBlock(const llvm::Twine &name);
+  /// A variable of this function that becomes a value in SSA form, as registers do.
+  llvm::AllocaInst *newSlot(llvm::Type *type);
 
   /// The LLVM type of values of a PTX type: i1 for Pred, iN for bits and integers (fp8 formats are
   /// bits too), float (also tf32), double, half, bfloat, vectors of two of those for the packed
@@ -66,6 +68,7 @@ public:
   llvm::Value *source(unsigned n);
   llvm::Value *source(unsigned n, ptx::Type type);
   bool hasSource(unsigned n) const; // for optional operands
+  ptx::Type sourceType(unsigned n) const;
   /// The value of an operand that is an integer constant, as an immLut.
   std::optional<uint64_t> sourceConstant(unsigned n) const;
   /// Also of a register that only ever gets one constant.
@@ -187,8 +190,23 @@ public:
   /// A problem found where no Error can be returned.
   void problem(const ptx::Operand &operand, const llvm::Twine &message, bool unsupported = false);
 
+  // ---------- For MeetingPlaces: one instruction that stands for several
+
+  /// Moves on to an instruction: operands and results are its own from now on.
+  void begin(const ptx::Instruction &inst);
+  /// Calls lower() with the builder where the guard holds, and leaves it behind both ways.
+  void lowerGuarded(const ptx::Instruction &inst, llvm::function_ref<void()> lower);
+  /// Lowers the current instruction, without guard, reading and writing slots in place of these
+  /// operands. A slot has the width of the type that the table gives the operand. Sources without
+  /// one are constants.
+  void lowerWithSlots(const ptx::Instruction &inst,
+                      const llvm::DenseMap<const ptx::Operand *, llvm::AllocaInst *> &slots);
+  /// Of the current instruction: `d`, or `d` and `p` of `d|p`.
+  llvm::ArrayRef<ptx::Operand> destinationOperands() const;
+
 private:
   void lowerInstruction(const ptx::Instruction &inst);
+  llvm::Value *guardOf(const ptx::Instruction &inst);
   /// The same, but that one is passed over which was accepted before.
   void judgeInstruction(const ptx::Instruction &inst, AcceptedInstructions &accepted);
   AcceptedInstructions *acceptedInstructions() const; // null: nothing is judged
@@ -201,13 +219,15 @@ private:
     llvm::BasicBlock *body;                 // the first block
     std::vector<llvm::BasicBlock *> starts; // by instruction
     llvm::DenseMap<uint32_t, llvm::BasicBlock *>
-        behind; // a block of its own behind each marked one
+        behind;                               // a block of its own behind each marked one
+    std::vector<llvm::BasicBlock *> meetings; // MeetingPlaces::blocks
   };
   Places lowerInstructions(const llvm::DenseSet<uint32_t> &marked);
   void prepareEntry();
   void findParameterAddresses();
   void finishEntry(llvm::BasicBlock *body);
-  llvm::Value *registerSlot(ptx::RegisterId reg, uint8_t component);
+  llvm::AllocaInst *registerSlot(ptx::RegisterId reg, uint8_t component);
+  llvm::AllocaInst *slotFor(const ptx::Operand &operand) const;
   llvm::Value *parameterSlot(const ptx::Variable &variable);
   llvm::Value *pack(llvm::ArrayRef<ptx::Operand> elements, ptx::Type type);
   void unpack(llvm::ArrayRef<ptx::Operand> elements, llvm::Value *bits);
@@ -231,6 +251,7 @@ private:
   llvm::BasicBlock *prologue = nullptr; // the first of its blocks
 
   const ptx::Instruction *current = nullptr;
+  const llvm::DenseMap<const ptx::Operand *, llvm::AllocaInst *> *operandSlots = nullptr;
   llvm::Value *selectCondition = nullptr;    // writes keep the old value where this is false
   std::vector<llvm::AllocaInst *> registers; // the first component of each
   llvm::DenseMap<uint32_t, std::array<llvm::AllocaInst *, 2>> factors; // of fused products

@@ -105,7 +105,7 @@ Value *FunctionLowering::undefinedBits(Type *type) {
   return value;
 }
 
-Value *FunctionLowering::registerSlot(ptx::RegisterId reg, uint8_t component) {
+AllocaInst *FunctionLowering::registerSlot(ptx::RegisterId reg, uint8_t component) {
   AllocaInst *&slot = component == 0xff || component == 0
                           ? registers[reg]
                           : components[std::make_pair(reg, component)];
@@ -124,8 +124,8 @@ Value *FunctionLowering::registerSlot(ptx::RegisterId reg, uint8_t component) {
 }
 
 Value *FunctionLowering::readRegister(ptx::RegisterId reg, uint8_t component) {
-  Value *slot = registerSlot(reg, component);
-  return irBuilder.CreateLoad(cast<AllocaInst>(slot)->getAllocatedType(), slot);
+  AllocaInst *slot = registerSlot(reg, component);
+  return irBuilder.CreateLoad(slot->getAllocatedType(), slot);
 }
 
 // ---------- Reading
@@ -166,7 +166,17 @@ Value *FunctionLowering::immediate(const ptx::Operand &operand, ptx::Type type) 
   return irBuilder.CreateBitCast(value, typeOf(type));
 }
 
+// Where an operand lies that is read from or written to a slot; null: it is what it says.
+AllocaInst *FunctionLowering::slotFor(const ptx::Operand &operand) const {
+  return operandSlots ? operandSlots->lookup(&operand) : nullptr;
+}
+
 Value *FunctionLowering::read(const ptx::Operand &operand, ptx::Type type) {
+  if (AllocaInst *slot = slotFor(operand))
+    return fromBits(operand, irBuilder.CreateLoad(slot->getAllocatedType(), slot), type);
+  if (operandSlots) // the register may have its constant elsewhere alone
+    if (std::optional<uint64_t> known = definitions.constant(operand))
+      return irBuilder.CreateBitCast(constant(bitsOf(type), *known), typeOf(type));
   switch (operand.kind) {
   case Kind::Register: {
     if (isWholeVector(operand))
@@ -313,9 +323,11 @@ bool FunctionLowering::hasSource(unsigned n) const {
   return n + destinations(*current) < current->operands.size();
 }
 
-Value *FunctionLowering::source(unsigned n) {
-  return source(n, current->spelling->operandType(n + destinations(*current)));
+ptx::Type FunctionLowering::sourceType(unsigned n) const {
+  return current->spelling->operandType(n + destinations(*current));
 }
+
+Value *FunctionLowering::source(unsigned n) { return source(n, sourceType(n)); }
 
 Value *FunctionLowering::source(unsigned n, ptx::Type type) {
   if (!hasSource(n)) {
@@ -328,37 +340,39 @@ Value *FunctionLowering::source(unsigned n, ptx::Type type) {
 }
 
 std::optional<uint64_t> FunctionLowering::sourceConstant(unsigned n) const {
-  if (!hasSource(n) || sourceOperand(n).kind != Kind::Integer)
+  if (!hasSource(n) || sourceOperand(n).kind != Kind::Integer || slotFor(sourceOperand(n)))
     return std::nullopt;
   return sourceOperand(n).bits;
 }
 
 std::optional<uint64_t> FunctionLowering::knownConstant(unsigned n) const {
-  return hasSource(n) ? definitions.constant(sourceOperand(n)) : std::nullopt;
+  return hasSource(n) && !slotFor(sourceOperand(n)) ? definitions.constant(sourceOperand(n))
+                                                    : std::nullopt;
 }
 
 // ---------- Writing
 
 ptx::Type FunctionLowering::destinationType() const { return current->spelling->operandType(0); }
 
-bool FunctionLowering::hasDestination(unsigned n) const {
+bool FunctionLowering::hasDestination(unsigned n) const { return n < destinationOperands().size(); }
+
+ArrayRef<ptx::Operand> FunctionLowering::destinationOperands() const {
   if (destinations(*current) == 0 || current->operands.empty())
-    return false;
+    return {};
   const ptx::Operand &first = current->operands[0];
-  return n == 0 || (first.kind == Kind::Pair && n < first.elements().size());
+  return first.kind == Kind::Pair ? first.elements() : ArrayRef(first);
 }
 
 void FunctionLowering::setDestination(unsigned n, Value *value) {
-  if (!hasDestination(n))
-    return;
-  const ptx::Operand &first = current->operands[0];
-  const ptx::Operand &operand = first.kind == Kind::Pair ? first.elements()[n] : first;
-  write(operand, value, n == 0 ? destinationType() : ptx::Type::Pred);
+  if (hasDestination(n))
+    write(destinationOperands()[n], value, n == 0 ? destinationType() : ptx::Type::Pred);
 }
 
 void FunctionLowering::writeBits(const ptx::Operand &operand, Value *bits, bool isSigned) {
-  Value *slot = registerSlot(operand.reg, operand.component);
-  Type *type = cast<AllocaInst>(slot)->getAllocatedType();
+  AllocaInst *slot = slotFor(operand);
+  if (!slot)
+    slot = registerSlot(operand.reg, operand.component);
+  Type *type = slot->getAllocatedType();
   unsigned have = bits->getType()->getIntegerBitWidth(), want = type->getIntegerBitWidth();
   if (have > want || (have == 1) != (want == 1)) {
     problem(operand,
@@ -387,12 +401,15 @@ void FunctionLowering::unpack(ArrayRef<ptx::Operand> elements, Value *bits) {
 }
 
 void FunctionLowering::write(const ptx::Operand &operand, Value *value, ptx::Type type) {
-  if (operand.kind == Kind::Sink)
+  const bool hasSlot = slotFor(operand);
+  if (operand.kind == Kind::Sink && !hasSlot)
     return;
   if (operand.kind == Kind::Pair)
     return write(operand.elements()[0], value, type);
   Value *bits = irBuilder.CreateBitCast(
       value, intType(unsigned(value->getType()->getPrimitiveSizeInBits().getFixedValue())));
+  if (hasSlot)
+    return writeBits(operand, bits, ptx::classOf(type) == ptx::TypeClass::Signed);
   switch (operand.kind) {
   case Kind::Register:
     if (isWholeVector(operand))

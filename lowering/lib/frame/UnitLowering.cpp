@@ -470,31 +470,27 @@ std::string UnitLowering::describe(const ptx::Function &function,
   return text;
 }
 
-std::vector<std::string> UnitLowering::describePartialWarps(ArrayRef<PartialWarp> partialWarps,
-                                                            bool areOnBothWays) const {
+std::vector<std::string> UnitLowering::describePartialWarps() {
   // One note for all that the same branch divides.
   MapVector<std::pair<const ptx::Function *, const ptx::Instruction *>, SmallVector<PartialWarp, 1>>
       groups;
-  for (const PartialWarp &partial : partialWarps)
-    if (partial.isOnBothWays == areOnBothWays)
-      groups[{partial.function, partial.divides}].push_back(partial);
+  for (const PartialWarp &partial : findPartialWarps(unit, warpMeetings, rowWarps))
+    groups[{partial.function, partial.divides}].push_back(partial);
   std::vector<std::string> notes;
   for (const auto &[key, partials] : groups) {
     const PartialWarp &first = partials.front();
     std::string more =
         partials.size() > 1 ? " (and " + std::to_string(partials.size() - 1) + " more)" : "";
-    notes.push_back(
-        describe(*first.function, *first.instruction) + ": '" +
-        first.instruction->spelling->text.str() + "'" + more +
-        " is for all threads of the warp, which " +
-        describe(*first.dividingFunction, *first.divides) + " ('" +
-        first.divides->spelling->text.str() + "') may divide" +
-        (areOnBothWays ? ", and so on its other way: results are wrong if it does" : ""));
+    notes.push_back(describe(*first.function, *first.instruction) + ": '" +
+                    first.instruction->spelling->text.str() + "'" + more +
+                    " is for all threads of the warp, which " +
+                    describe(*first.dividingFunction, *first.divides) + " ('" +
+                    first.divides->spelling->text.str() + "') may divide");
   }
   return notes;
 }
 
-std::string UnitLowering::metadata() const {
+std::string UnitLowering::metadata() {
   json::Array kernels;
   for (const ptx::Function *kernel : unit.kernels) {
     ParameterLayout layout = layoutOf(*kernel);
@@ -530,13 +526,9 @@ std::string UnitLowering::metadata() const {
   json::Array refusedList;
   for (const std::string &place : refused)
     refusedList.push_back(place);
-  const std::vector<PartialWarp> found = findPartialWarps(unit);
-  auto notesOf = [&](bool areOnBothWays) {
-    json::Array notes;
-    for (std::string &note : describePartialWarps(found, areOnBothWays))
-      notes.push_back(std::move(note));
-    return notes;
-  };
+  json::Array partialWarps;
+  for (std::string &note : describePartialWarps())
+    partialWarps.push_back(std::move(note));
   json::Value all = json::Object{{"abi", abi::kVersion},
                                  {"arch", options.arch},
                                  {"dynamicShared", usesDynamicShared(unit)},
@@ -544,12 +536,11 @@ std::string UnitLowering::metadata() const {
                                  {"functionAddresses", hasFunctionAddresses},
                                  {"kernels", std::move(kernels)},
                                  {"matrixRoutes", std::move(matrixRouteList)},
-                                 {"partialWarps", notesOf(false)},
+                                 {"partialWarps", std::move(partialWarps)},
                                  {"refused", std::move(refusedList)},
                                  {"sharedStart", int64_t(sharedLayout.dynamic)},
                                  {"slots", std::move(slotList)},
                                  {"spinLoops", std::move(spinLoopList)},
-                                 {"splitWarps", notesOf(true)},
                                  {"traps", std::move(trapList)}};
   std::string text;
   raw_string_ostream(text) << all;

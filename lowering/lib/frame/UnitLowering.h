@@ -10,6 +10,7 @@
 #include "lowering/lib/analysis/SharedLayout.h"
 #include "lowering/lib/analysis/Target.h"
 #include "lowering/lib/analysis/WarpForm.h"
+#include "lowering/lib/analysis/WarpMeetings.h"
 #include "lowering/lib/frame/DebugInfo.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -135,6 +136,9 @@ public:
   /// Who may meet in functions that are called.
   const std::optional<Group> calledMeeting;
 
+  /// Of which only more than a judgement needs to know.
+  WarpMeetings warpMeetings;
+
   /// See FunctionLowering::flushesF32Denormals.
   bool flushesF32Denormals = false;
   /// Whether Options::safeAtomics would have made other code.
@@ -161,11 +165,10 @@ public:
   std::set<std::string> matrixRoutes;
 
   /// The text of `!rubia.metadata`. docs/architecture.md: Metadata.
-  std::string metadata() const;
+  std::string metadata();
 
 private:
-  std::vector<std::string> describePartialWarps(llvm::ArrayRef<PartialWarp> partialWarps,
-                                                bool areOnBothWays) const;
+  std::vector<std::string> describePartialWarps();
   void report(ptx::Diagnostic diagnostic) { diagnostics.push_back(std::move(diagnostic)); }
   void declareFunction(const ptx::Function &function);
   void setAttributes(const ptx::Function &function, llvm::Function &llvmFunction);
@@ -195,6 +198,7 @@ private:
   llvm::GlobalVariable *barrierVariable = nullptr;
   llvm::GlobalVariable *reserved = nullptr;
   llvm::GlobalVariable *slotVariable = nullptr;
+  RowWarps rowWarps{unit};
   std::set<unsigned> slotsRead;
   std::vector<std::string> traps;
 };

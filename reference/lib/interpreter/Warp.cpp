@@ -371,63 +371,6 @@ void Warp::exit(Lanes lanes) {
     }
 }
 
-// ---------- Members of a warp
-
-// Of the lanes at an instruction, those whose masks' members are all there.
-Lanes Warp::ready(const Micro &micro, Lanes lanes) {
-  const uint64_t *masks = source(micro, micro.target);
-  Lanes result = 0;
-  for (Lanes left = lanes; left;) {
-    const unsigned first = unsigned(std::countr_zero(left));
-    const Lanes mask = Lanes(masks[first]);
-    Lanes group = 0;
-    for (unsigned lane = first; lane < kLanes; ++lane)
-      if (left >> lane & 1 && Lanes(masks[lane]) == mask)
-        group |= 1u << lane;
-    left &= ~group;
-    if (group & ~mask) {
-      fail(formatv("the thread is not in its own mask of members, {0:x8}", mask),
-           unsigned(std::countr_zero(group & ~mask)));
-      return 0;
-    }
-    if ((mask & live & ~group) == 0)
-      result |= group;
-  }
-  return result;
-}
-
-void Warp::meet(const Micro &micro, Lanes lanes) {
-  const Lanes together = ready(micro, lanes);
-  if (failed)
-    return;
-  Path &path = paths[at];
-  if (together == path.lanes) {
-    micro.execute(*this, micro);
-    return;
-  }
-  const Lanes waits = lanes & ~together;
-  if (together) {
-    setActive(together);
-    micro.execute(*this, micro);
-  }
-  if (!waits)
-    return;
-  auto wait = [&](Path &waiter) {
-    waiter.pc = paths[at].pc - 1;
-    waiter.state = Path::State::WaitsForMembers;
-    waiter.where = &micro;
-    rechoose = true;
-  };
-  if (waits == path.lanes) {
-    path.pc -= 1;
-    path.state = Path::State::WaitsForMembers;
-    path.where = &micro;
-    rechoose = true;
-    return;
-  }
-  wait(split(waits));
-}
-
 // ---------- Calls
 
 static uint64_t readBytes(const uint8_t *bytes, unsigned size) {

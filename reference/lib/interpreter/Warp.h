@@ -131,6 +131,12 @@ private:
   /// Executes an instruction for the members of its mask that are all there; the others wait.
   void meet(const Micro &micro, Lanes lanes);
   Lanes ready(const Micro &micro, Lanes lanes);
+  void meetElsewhere(size_t waiter);
+  struct Part { // of a path's lanes
+    size_t path;
+    Lanes lanes;
+  };
+  void executeTogether(llvm::ArrayRef<Part> parts);
   void remove(size_t path);
   /// Lanes of the current path become one of their own, which is returned.
   Path &split(Lanes lanes);

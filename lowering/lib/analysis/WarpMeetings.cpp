@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/lib/analysis/WarpMeetings.h"
+#include "lowering/lib/analysis/ControlFlowGraph.h"
+#include "lowering/lib/analysis/Definitions.h"
+#include "lowering/lib/analysis/InstructionEffects.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+using namespace llvm;
+
+namespace rubia::lowering {
+
+namespace {
+
+bool isCandidate(const ptx::Instruction &instruction) { return membersOf(instruction); }
+
+class MeetingFinder {
+public:
+  MeetingFinder(const ptx::Function &function, const Uniformity &uniformity)
+      : function(function), uniformity(uniformity), definitions(function), graph(function),
+        postDominators(graph.immediatePostDominators()) {
+    for (auto [index, instruction] : enumerate(function.body))
+      if (isCandidate(instruction)) {
+        candidates.push_back(uint32_t(index));
+        classes.insert(uint32_t(index));
+      }
+  }
+
+  std::vector<SmallVector<uint32_t, 2>> find() {
+    for (uint32_t block = 0; block < graph.codeBlocks(); ++block)
+      if (graph.blocks[block].decides() && uniformity.divides(function, block))
+        joinWaysOf(block);
+    std::vector<SmallVector<uint32_t, 2>> places;
+    for (const auto *one : classes)
+      if (one->isLeader() && one->getNext()) {
+        auto members = classes.members(*one);
+        llvm::sort(places.emplace_back(members.begin(), members.end()));
+      }
+    llvm::sort(places);
+    return places;
+  }
+
+private:
+  using Way = SmallVector<uint32_t>; // instructions that are on no other way
+
+  SmallVector<Way, 2> waysOf(uint32_t branch) const {
+    constexpr uint32_t kSeveral = ~0u;
+    SmallVector<uint32_t> wayOf(graph.blocks.size()); // 0: none
+    const auto &successors = graph.blocks[branch].successors;
+    for (uint32_t number = 1; number <= successors.size(); ++number) {
+      SmallVector<uint32_t> open{successors[number - 1]};
+      while (!open.empty()) {
+        const uint32_t block = open.pop_back_val();
+        if (block == postDominators[branch] || block == branch || block >= graph.codeBlocks() ||
+            wayOf[block] == number || wayOf[block] == kSeveral)
+          continue;
+        wayOf[block] = wayOf[block] ? kSeveral : number;
+        open.append(graph.blocks[block].successors);
+      }
+    }
+    SmallVector<Way, 2> ways(successors.size());
+    for (uint32_t instruction : candidates)
+      if (const uint32_t way = wayOf[graph.blockOf(instruction)]; way && way != kSeveral)
+        ways[way - 1].push_back(instruction);
+    return ways;
+  }
+
+  bool areSame(uint32_t one, uint32_t other) const {
+    const ptx::Instruction &first = function.body[one], &second = function.body[other];
+    const ptx::Operand &members = *membersOf(first), &others = *membersOf(second);
+    if (first.spelling != second.spelling) // there is one for each text
+      return false;
+    if (const std::optional<uint64_t> mask = definitions.constant(members))
+      return definitions.constant(others) == mask;
+    return members.reg != ptx::kNone && members.reg == others.reg &&
+           definitions.of(members.reg).size() == 1;
+  }
+
+  // Whether they have the same constants, too.
+  bool areAlike(uint32_t one, uint32_t other) const {
+    const ptx::Instruction &first = function.body[one], &second = function.body[other];
+    return areSame(one, other) && first.operands.size() == second.operands.size() &&
+           all_of(zip(first.operands, second.operands), [&](auto pair) {
+             return definitions.constant(std::get<0>(pair)) ==
+                    definitions.constant(std::get<1>(pair));
+           });
+  }
+
+  void joinWaysOf(uint32_t branch) {
+    SmallVector<Way, 2> ways = waysOf(branch);
+    erase_if(ways, [](const Way &way) { return way.empty(); });
+    if (ways.size() < 2 || joinInOrder(ways))
+      return;
+    // Barriers that are no copies of each other give nothing that could be wrong, and places that
+    // are entered from everywhere make slow code.
+    for (Way &way : ways)
+      erase_if(way, [&](uint32_t instruction) {
+        return does(function.body[instruction], effects::Renews);
+      });
+    erase_if(ways, [](const Way &way) { return way.empty(); });
+    if (ways.size() > 1 && !joinInOrder(ways))
+      joinByKind(ways);
+  }
+
+  // The n-th of each way, if all ways have the same ones: copies of one piece of code.
+  bool joinInOrder(ArrayRef<Way> ways) {
+    const Way &first = ways.front();
+    for (const Way &way : ways.drop_front())
+      if (way.size() != first.size() || !all_of(zip(first, way), [&](auto pair) {
+            return areSame(std::get<0>(pair), std::get<1>(pair));
+          }))
+        return false;
+    for (const Way &way : ways.drop_front())
+      for (auto [one, other] : zip(first, way))
+        classes.unionSets(one, other);
+    return true;
+  }
+
+  // Which meets which only the program knows. Those with the same constants have come from one, so
+  // that they meet each other. Any that has no such on another way may meet all of its kind there.
+  void joinByKind(ArrayRef<Way> ways) {
+    for (auto [way, instructions] : enumerate(ways))
+      for (uint32_t instruction : instructions)
+        if (!joinWithOthers(ways, way, instruction, &MeetingFinder::areAlike))
+          joinWithOthers(ways, way, instruction, &MeetingFinder::areSame);
+  }
+
+  // False: there is none on another way.
+  bool joinWithOthers(ArrayRef<Way> ways, size_t itsWay, uint32_t instruction,
+                      bool (MeetingFinder::*areEqual)(uint32_t, uint32_t) const) {
+    bool found = false;
+    for (auto [way, others] : enumerate(ways))
+      for (uint32_t other : others)
+        if (way != itsWay && (this->*areEqual)(instruction, other)) {
+          classes.unionSets(instruction, other);
+          found = true;
+        }
+    return found;
+  }
+
+  const ptx::Function &function;
+  const Uniformity &uniformity;
+  const Definitions definitions;
+  const ControlFlowGraph graph;
+  const std::vector<uint32_t> postDominators;
+  SmallVector<uint32_t> candidates;
+  EquivalenceClasses<uint32_t> classes;
+};
+
+} // namespace
+
+WarpMeetings findWarpMeetings(const Unit &unit, RowWarps &warps) {
+  WarpMeetings found;
+  for (ArrayRef<const ptx::Function *> functions :
+       {ArrayRef(unit.kernels), ArrayRef(unit.functions)})
+    for (const ptx::Function *function : functions) {
+      if (count_if(function->body, isCandidate) < 2)
+        continue;
+      if (auto places = MeetingFinder(*function, warps.get()).find(); !places.empty())
+        found[function] = std::move(places);
+    }
+  return found;
+}
+
+} // namespace rubia::lowering
