@@ -5,6 +5,7 @@
 #include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/FreshPass.h"
+#include "codegen/lib/LimitedSinking.h"
 #include "codegen/lib/ShortRegions.h"
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/WideIndexes.h"
@@ -89,6 +90,8 @@ public:
     }
     if (pass->getPassName() == kMemoryBounds)
       pass = makeFreshEachModule(pass);
+    if (pass->getPassName() == kSinking)
+      pass = makeLimitedSinking(pass);
     if (pass->getPassName() == kStructurizer)
       legacy::PassManager::add(makeFreeValues());
     if (pass->getPassName() == kSelection) {
@@ -116,10 +119,12 @@ public:
       legacy::PassManager::add(makeOwnConstants());
       legacy::PassManager::add(makeWholeWaveValues());
     }
-    if (pass->getPassName() == kScheduler)
+    if (pass->getPassName() == kScheduler) {
+      legacy::PassManager::add(makeShortRegions(kEarlyRegion));
       legacy::PassManager::add(makeWideIndexes());
+    }
     if (pass->getPassName() == kLateScheduler)
-      legacy::PassManager::add(makeShortRegions());
+      legacy::PassManager::add(makeShortRegions(kLateRegion));
     if (pass->getPassName() == kWholeWaveAllocation)
       legacy::PassManager::add(makeWholeWaveRegisters());
     if (pass->getPassName() == kPreEmitPeephole)

@@ -11,13 +11,18 @@ namespace {
 
 constexpr unsigned kMost = 100; // instructions
 
-/// The block that is left to divide, null if it is short enough.
-BasicBlock *divide(BasicBlock &block) {
+/// Whether the block was too long.
+bool divide(BasicBlock &block) {
+  SmallVector<Instruction *> firsts;
   unsigned length = 0;
   for (Instruction &inst : block)
-    if (!isa<PHINode>(inst) && ++length > kMost && !inst.isTerminator())
-      return block.splitBasicBlock(&inst);
-  return nullptr;
+    if (!isa<PHINode>(inst) && ++length > kMost && !inst.isTerminator()) {
+      firsts.push_back(&inst);
+      length = 1;
+    }
+  for (Instruction *first : reverse(firsts)) // a division moves all that is behind it
+    block.splitBasicBlock(first);
+  return !firsts.empty();
 }
 
 } // namespace
@@ -25,8 +30,7 @@ BasicBlock *divide(BasicBlock &block) {
 PreservedAnalyses DivideBlocksPass::run(Function &function, FunctionAnalysisManager &) {
   bool isChanged = false;
   for (BasicBlock &block : make_early_inc_range(function))
-    for (BasicBlock *rest = divide(block); rest; rest = divide(*rest))
-      isChanged = true;
+    isChanged |= divide(block);
   return isChanged ? PreservedAnalyses::none() : PreservedAnalyses::all();
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler behind register allocation looks for pairs of instructions that RDNA 3 can issue
-// together (VOPD): it compares each instruction of a region with all that follow. A region is a
-// block, if nothing ends it before. So long regions are divided: it then takes a third of the time
-// in Fourier transforms, and finds 7 % more pairs, since one far away keeps no near one away.
+// A region of a scheduler is a block, if nothing ends it before. Both schedulers take longer than a
+// region's length says, so that long ones are divided:
+//
+// - The one behind register allocation looks for pairs of instructions that RDNA 3 can issue
+//   together (VOPD): it compares each instruction with all that follow. In pieces it takes a third
+//   of the time in Fourier transforms, and finds 7 % more pairs, since one far away keeps no near
+//   one away.
+// - The one before it lists the uses of each register: it compares them with each other.
 #include "codegen/lib/ShortRegions.h"
 #include "codegen/lib/errata/MachineNames.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
@@ -15,12 +19,10 @@ using namespace llvm;
 namespace rubia::codegen {
 namespace {
 
-constexpr unsigned kMost = 128; // instructions
-
 class ShortRegions : public MachineFunctionPass {
 public:
   static char ID;
-  ShortRegions() : MachineFunctionPass(ID) {}
+  explicit ShortRegions(unsigned most) : MachineFunctionPass(ID), most(most) {}
   StringRef getPassName() const override { return "Rubia Short Regions"; }
   void getAnalysisUsage(AnalysisUsage &usage) const override {
     usage.setPreservesCFG();
@@ -36,7 +38,7 @@ public:
       for (MachineInstr &inst : block) {
         if (instructions.isSchedulingBoundary(inst, &block, function))
           length = 0;
-        else if (!inst.isMetaInstruction() && ++length > kMost) {
+        else if (!inst.isMetaInstruction() && ++length > most) {
           BuildMI(block, inst, DebugLoc(), end).addImm(0); // nothing is moved across
           length = 1;
           isChanged = true;
@@ -45,12 +47,15 @@ public:
     }
     return isChanged;
   }
+
+private:
+  const unsigned most; // instructions
 };
 
 char ShortRegions::ID = 0;
 
 } // namespace
 
-Pass *makeShortRegions() { return new ShortRegions; }
+Pass *makeShortRegions(unsigned most) { return new ShortRegions(most); }
 
 } // namespace rubia::codegen

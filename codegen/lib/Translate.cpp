@@ -29,14 +29,23 @@ Error malformed(const Twine &message, StringRef function = {}) {
   return make_error<CodegenError>(Fault::Malformed, message.str(), function.str());
 }
 
-/// To free a register, the allocator looks at the values that lie in each of those it might take.
-/// It gives a register up that has more than so many. LLVM's ten make allocation quadratic where
-/// all registers are full: a Fourier transform takes 1.6 times as long as with two, for the same
-/// code. The default changes, since lld sets all options back to theirs.
-void limitEvictions() {
-  auto found = cl::getRegisteredOptions().find("regalloc-eviction-max-interference-cutoff");
+/// The default changes, since lld sets all options back to theirs.
+void changeDefault(StringRef option, unsigned value) {
+  auto found = cl::getRegisteredOptions().find(option);
   if (found != cl::getRegisteredOptions().end())
-    static_cast<cl::opt<unsigned> *>(found->second)->setInitialValue(2);
+    static_cast<cl::opt<unsigned> *>(found->second)->setInitialValue(value);
+}
+
+void changeDefaults() {
+  // To free a register, the allocator looks at the values that lie in each of those it might take.
+  // It gives a register up that has more than so many. LLVM's ten make allocation quadratic where
+  // all registers are full: a Fourier transform takes 1.6 times as long as with two, for the same
+  // code.
+  changeDefault("regalloc-eviction-max-interference-cutoff", 2);
+  // The scheduler compares each memory access with so many others before it gives up, and takes
+  // them in order. With LLVM's 1000 a large Fourier transform takes twice as long, and has more
+  // values at once than registers.
+  changeDefault("dag-maps-huge-region", 128);
 }
 
 void initializeTarget() {
@@ -47,7 +56,7 @@ void initializeTarget() {
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmParser();
     LLVMInitializeAMDGPUAsmPrinter();
-    limitEvictions();
+    changeDefaults();
   });
 }
 

@@ -137,13 +137,16 @@ TEST(KeptPasses, NoKernelIsTakenForAnEarlierOne) {
 }
 
 // The linker sets LLVM's options back to what they were by default.
-TEST(KeptPasses, TheLinkerLeavesTheLimitOfEvictions) {
+TEST(KeptPasses, TheLinkerLeavesOurDefaults) {
   ModuleSource source;
   source.mustCompile(arithmetic(), optionsFor("gfx1100"));
   const auto &options = cl::getRegisteredOptions();
-  const auto found = options.find("regalloc-eviction-max-interference-cutoff");
-  ASSERT_TRUE(found != options.end());
-  EXPECT_EQ(*static_cast<cl::opt<unsigned> *>(found->second), 2u);
+  for (auto [name, value] : {std::pair("regalloc-eviction-max-interference-cutoff", 2u),
+                             std::pair("dag-maps-huge-region", 128u)}) {
+    const auto found = options.find(name);
+    ASSERT_TRUE(found != options.end()) << name;
+    EXPECT_EQ(*static_cast<cl::opt<unsigned> *>(found->second), value) << name;
+  }
 }
 
 } // namespace
