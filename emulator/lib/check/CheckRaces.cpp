@@ -9,7 +9,8 @@
 //   fence has it. So a missing fence shows. LDS performs in order, and counts at once.
 // - An atomic operation, or a load that polls or is coherent by its cache policy, learns what was
 //   published at its location. From another workgroup it is used only behind an invalidation of the
-//   caches, as an acquire fence has it.
+//   caches, as an acquire fence has it. A store behind a load needs none: the load has been
+//   performed, whatever caches hold.
 //
 // Two strong accesses (InstructionStep::strength: relaxed, volatile, atomic) are no race, unless
 // one is of .cta scope and the other of another workgroup (PTX ISA: morally-strong-operations); nor
@@ -40,12 +41,28 @@ using namespace llvm;
 namespace rubia::emulator {
 namespace {
 
+/// What has been seen of the threads.
+struct Seen {
+  VectorClock known;
+  VectorClock learned; // `known`, and what caches may still hide: enough to store behind a load
+
+  bool empty() const { return learned.empty(); }
+  void clear() { *this = {}; }
+  void join(const Seen &other) {
+    known.join(other.known);
+    learned.join(other.learned);
+  }
+  void raise(uint32_t thread, uint32_t clock) {
+    known.raise(thread, clock);
+    learned.raise(thread, clock);
+  }
+};
+
 struct Thread {
   uint32_t id = 0;
   uint32_t clock = 1;                          // of its next access
   std::deque<uint32_t> outstanding[kCounters]; // clocks of accesses that no wait has covered
-  VectorClock known;                           // what it has seen of others
-  VectorClock pending; // learned, but its caches may hold what was there before
+  Seen seen;                                   // of others
   /// Everything up to this clock is completed.
   uint32_t released() const {
     uint32_t least = clock;
@@ -65,7 +82,7 @@ struct Place {
 
 /// What has been published at a location.
 struct Published {
-  VectorClock clock;
+  Seen seen;
   uint64_t group = 0; // who did
   bool several = false;
 };
@@ -78,13 +95,13 @@ struct Group {
   RaceShadow lds;
   PublishedAt published; // in LDS
   AsyncCopies copies;
-  VectorClock arriving[1 + Workgroup::kNamedBarriers], passed[1 + Workgroup::kNamedBarriers];
+  Seen arriving[1 + Workgroup::kNamedBarriers], passed[1 + Workgroup::kNamedBarriers];
   std::vector<uint8_t> waitsFor; // per wave: the barrier whose wait it has executed, plus one
 };
 
 /// A counter of global wave sync (WaveSync.cpp): a barrier over waves of all workgroups.
 struct GridBarrier {
-  VectorClock arriving, passed;
+  Seen arriving, passed;
 };
 
 /// Two stores that are a race unless their location turns out to synchronise.
@@ -154,13 +171,14 @@ private:
   }
   bool isBefore(const RaceAccess &access, const Thread &thread) const {
     return access.thread == 0 || access.thread == thread.id ||
-           thread.known.of(access.thread) >= access.clock;
+           (access.writes ? thread.seen.known : thread.seen.learned).of(access.thread) >=
+               access.clock;
   }
   GridBarrier &gridBarrier(const Wave &wave, const MicroOp &op) {
     return gridBarriers[(wave.scalars[kM0] >> 16 & 63) + unsigned(op.immediate)];
   }
   void passGrid(Group &group, Wave &wave, const MicroOp &op);
-  VectorClock allOf(const Thread &thread, uint32_t ownClock) const;
+  Seen allOf(const Thread &thread, uint32_t ownClock) const;
   void learnFrom(const Instruction &now, Thread &thread, const Touched &touched);
   void publish(const Instruction &now, Thread &thread, const Touched &touched);
   void touch(const Instruction &now, const Touched &touched, const LaneAccess &access);
@@ -227,36 +245,36 @@ void RaceCheck::launchEnded(RunningGroup &last) { reportCandidate(last, 0); }
 
 // What orders.
 
-VectorClock RaceCheck::allOf(const Thread &thread, uint32_t ownClock) const {
-  VectorClock all = thread.known;
+Seen RaceCheck::allOf(const Thread &thread, uint32_t ownClock) const {
+  Seen all = thread.seen;
   all.raise(thread.id, ownClock);
   return all;
 }
 
 void RaceCheck::learnFrom(const Instruction &now, Thread &thread, const Touched &touched) {
-  auto take = [&](const VectorClock &clock, bool sameGroup) {
+  auto take = [&](const Seen &seen, bool sameGroup) {
     if (touched.isLds || sameGroup)
-      thread.known.join(clock);
+      thread.seen.join(seen);
     else
-      thread.pending.join(clock);
+      thread.seen.learned.join(seen.learned);
   };
   const RaceWrite &write = touched.cell.write;
   if (write.thread && write.thread != thread.id && !write.atomic &&
       write.strength != Strength::Weak) {
-    VectorClock clock = write.known;
-    clock.raise(write.thread, write.released);
-    take(clock, places[write.thread].group == now.group.number);
+    Seen seen = {write.known, write.known};
+    seen.raise(write.thread, write.released);
+    take(seen, places[write.thread].group == now.group.number);
   }
   const PublishedAt &all = touched.isLds ? now.group.published : published;
   if (auto found = all.find(touched.address & ~3ull); found != all.end())
-    take(found->second.clock, !found->second.several && found->second.group == now.group.number);
+    take(found->second.seen, !found->second.several && found->second.group == now.group.number);
 }
 
 void RaceCheck::publish(const Instruction &now, Thread &thread, const Touched &touched) {
   Published &place = (touched.isLds ? now.group.published : published)[touched.address & ~3ull];
-  place.several |= !place.clock.empty() && place.group != now.group.number;
+  place.several |= !place.seen.empty() && place.group != now.group.number;
   place.group = now.group.number;
-  place.clock.join(allOf(thread, thread.released()));
+  place.seen.join(allOf(thread, thread.released()));
 }
 
 void RaceCheck::barrierCompleted(RunningGroup &running, unsigned barrier) {
@@ -276,7 +294,7 @@ void RaceCheck::passGrid(Group &group, Wave &wave, const MicroOp &op) {
     std::swap(barrier.passed, barrier.arriving);
     barrier.arriving.clear();
   }
-  forThreads(group, wave, [&](Thread &thread) { thread.known.join(barrier.passed); });
+  forThreads(group, wave, [&](Thread &thread) { thread.seen.join(barrier.passed); });
 }
 
 void RaceCheck::after(RunningGroup &running, Wave &wave, const MicroOp &op,
@@ -449,7 +467,7 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
   cell.write.coherent = now.step.coherent;
   cell.write.nearWait = now.nearWait;
   cell.write.released = thread.released();
-  cell.write.known = now.atomic ? VectorClock() : thread.known;
+  cell.write.known = now.atomic ? VectorClock() : thread.seen.known;
   cell.write.value = touched.value;
   if (now.atomic || strong || (isUnknown && now.step.coherent) || cell.synchronises)
     publish(now, thread, touched);
@@ -471,7 +489,7 @@ void RaceCheck::mark(RunningGroup &running, Group &group, Wave &wave, const Micr
             if (cell.write.thread != thread.id || cell.write.pc != store.pc)
               return;
             cell.write.clock = thread.clock;
-            cell.write.known = thread.known;
+            cell.write.known = thread.seen.known;
           });
     };
     switch (mark.kind) {
@@ -603,7 +621,7 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
                        const InstructionStep &step, const Accesses &accesses) {
   Group &group = *groups[&running];
   if (uint8_t &waited = group.waitsFor[wave.indexInGroup]) {
-    forThreads(group, wave, [&](Thread &thread) { thread.known.join(group.passed[waited - 1]); });
+    forThreads(group, wave, [&](Thread &thread) { thread.seen.join(group.passed[waited - 1]); });
     waited = 0;
   }
   if (step.barrier && step.barrierSignals)
@@ -629,10 +647,7 @@ void RaceCheck::before(RunningGroup &running, Wave &wave, const MicroOp &op,
           thread.outstanding[i].pop_front();
     });
   if (step.kind == StepKind::Cache && step.invalidatesL0)
-    forThreads(group, wave, [&](Thread &thread) {
-      thread.known.join(thread.pending);
-      thread.pending.clear();
-    });
+    forThreads(group, wave, [&](Thread &thread) { thread.seen.known.join(thread.seen.learned); });
   if (accesses.lanes.empty())
     return;
   const size_t index = size_t(&op - code.program->operations.data());

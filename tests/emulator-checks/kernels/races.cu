@@ -369,3 +369,27 @@ KERNEL odd_even_sort(unsigned *data, unsigned n, unsigned *) {
   }
   data[t] = values[t];
 }
+
+// Blocks in a chain. Each has read its words before it lets the next one go on, and the last block
+// stores there. No fence is needed for that: a load that has its value has been performed.
+// CASE fault=DataRace block=64 grid=3 words=512
+KERNEL overwritten_behind_a_chain(unsigned *data, unsigned, unsigned *) {
+  const unsigned t = threadX(), b = blockX();
+  unsigned *gates = data + 256, *mine = data + 64 * b, *first = data;
+  unsigned value = 0;
+#ifdef MENDED
+  value = mine[t];
+#endif
+  if (b != 0 && t == 0)
+    while (atomicLoad(&gates[b - 1]) != 0)
+      ;
+  syncThreads();
+  if (t == 0)
+    atomicStore(&gates[b], 0u);
+#ifndef MENDED
+  value = mine[t]; // BUG waits
+#endif
+  data[320 + 64 * b + t] = value;
+  if (b == 2)
+    first[t] = t; // BUG waits
+}
