@@ -99,6 +99,17 @@ class Ends(Folder):
         self.assertEqual(self.run_script("read -r _ _ _ _ _ session _ < /proc/$$/stat; echo \"gfx1: $session streams, 0\""), (os.getsid(0), 0))
 
 
+class Slices(Folder):
+    def seconds_of(self, text):
+        script = self.script("fuzzer", text + "; echo 'stat::number_of_executed_units: 1'")
+        with mock.patch.object(campaign.Fuzzers, "commands", lambda *_: [lambda *_: [script]]):
+            return campaign.slice_of(campaign.Fuzzers(self.folder), "ptx", 1, 1, io.StringIO()).seconds
+
+    def test_seconds_are_those_of_the_processor(self):
+        self.assertEqual(self.seconds_of("sleep 1.5"), 0)
+        self.assertGreaterEqual(self.seconds_of("python3 -c 'import time\nwhile time.process_time() < 1.1: pass'"), 1)
+
+
 class Campaign(Folder):
     def test_goes_on_where_the_book_ends(self):
         good = self.script("good", "echo 'stat::number_of_executed_units: 10'")
