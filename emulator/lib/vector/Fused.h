@@ -21,6 +21,13 @@ void general(Wave &w, const MicroOp &op);
 
 namespace detail {
 
+/// Whether the handler for all modifiers stands for those of sources without any.
+#ifdef RUBIA_FEW_HANDLERS
+constexpr bool kHasFewHandlers = true;
+#else
+constexpr bool kHasFewHandlers = false;
+#endif
+
 /// How a source is found.
 enum class From : uint8_t {
   Vector,  // a vector register
@@ -574,7 +581,8 @@ struct FusedCall<Function, R (F::*)(P...) const> {
     constexpr unsigned kUniforms = (1u << kSources) - (kSources > 1);
     FusedHandlers all;
     all.any = anyHandler(Sources{});
-    constexpr bool kOnlyAny = kIsNarrow || (kIsHalfPair<std::remove_cvref_t<P>> || ...);
+    constexpr bool kOnlyAny =
+        kHasFewHandlers || kIsNarrow || (kIsHalfPair<std::remove_cvref_t<P>> || ...);
     [&]<size_t... U>(std::index_sequence<U...>) {
       if constexpr (kOnlyAny)
         ((all.byUniform[U] = all.any), ...);
