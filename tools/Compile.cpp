@@ -127,6 +127,12 @@ int writeOutputs(const CompileOptions &options, const std::vector<Output> &outpu
   for (const Output &output : outputs)
     if (Error error = writeFile(toFile ? options.output : folder + "/" + output.name, output.bytes))
       return fail(std::move(error));
+  if (options.output.empty()) {
+    notices() << "rubia: wrote " << outputs.front().name;
+    if (outputs.size() > 1)
+      notices() << " and " << outputs.size() - 1 << " more";
+    notices() << "\n";
+  }
   return kDone;
 }
 
@@ -181,7 +187,8 @@ int compile(CompileOptions options) {
       continue;
     Expected<runtime::PtxImage> image = parse(source, told);
     if (!image) {
-      fail(image.takeError());
+      const std::string text = toString(image.takeError());
+      fail(source.hasPtx() ? source.place + ": " + text : text);
       ++outcome.failed;
       continue;
     }

@@ -43,6 +43,10 @@ int main(int argc, char **argv) {
     addQuietFlag(*command);
 
   std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) {
+    messages() << app.help();
+    return kUsage;
+  }
   if (const std::string problem = unknownCommand(app, words); !problem.empty()) {
     fail(problem);
     return kUsage;
@@ -54,10 +58,8 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (!error.get_exit_code())
       return app.exit(error), kDone;
-    if (const std::string problem = unknownOption(app); !problem.empty())
-      fail(problem);
-    else
-      app.exit(error);
+    const std::string problem = unknownOption(app);
+    fail(problem.empty() ? usageProblem(app, error.what()) : problem);
     return kUsage;
   }
   return status;

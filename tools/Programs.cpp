@@ -175,10 +175,15 @@ Expected<std::string> findProgram(const std::string &name, StringRef folder) {
       path = settings::systemVariable("PATH") ? sys::findProgramByName(name)
                                               : sys::findProgramByName(name, defaultFolders());
   }
-  if (!path || !sys::fs::exists(*path))
-    return createStringError("no such program: " + name);
+  if (!path || !sys::fs::exists(*path)) {
+    const bool isHere = !StringRef(name).contains('/') && sys::fs::can_execute(name);
+    return createStringError("no such program: " + name +
+                             (isHere ? ", did you mean ./" + name + "?" : ""));
+  }
   if (!sys::fs::can_execute(*path))
-    return createStringError(*path + " is not executable");
+    return createStringError(
+        *path + " is not executable" +
+        (StringRef(*path).ends_with(".ptx") ? "; `rubia launch` runs the kernels of a file" : ""));
   return *path;
 }
 

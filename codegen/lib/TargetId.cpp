@@ -51,7 +51,9 @@ Error unknownProcessor(StringRef name) {
   std::vector<std::string> rows;
   for (const targets::Target &row : targets::all())
     rows.push_back(row.name.str());
-  return unknownTarget("unknown target '" + name + "'" + suggestion(name, rows));
+  const std::string suggested = suggestion(name, rows);
+  return unknownTarget("unknown target '" + name + "'" +
+                       (suggested.empty() ? "; `rubia help targets` lists them" : suggested));
 }
 
 } // namespace

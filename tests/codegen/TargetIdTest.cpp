@@ -40,9 +40,9 @@ TEST(TargetId, SuggestsTheNearest) {
             "target 'gfx90a' has no feature 'xnak', did you mean 'xnack'?");
 }
 
-TEST(TargetId, SuggestsNothingForSomethingElse) {
-  EXPECT_EQ(errorOf("sm_90"), "unknown target 'sm_90'");
-  EXPECT_EQ(errorOf(""), "unknown target ''");
+TEST(TargetId, NamesTheListWhereNoneIsNear) {
+  EXPECT_EQ(errorOf("sm_90"), "unknown target 'sm_90'; `rubia help targets` lists them");
+  EXPECT_EQ(errorOf(""), "unknown target ''; `rubia help targets` lists them");
 }
 
 TEST(TargetId, RejectsBadFeatures) {

@@ -136,11 +136,16 @@ void line(const std::string &what, const Twine &text) {
 
 std::string textOf(const ordered_json &value) { return value.get<std::string>(); }
 
+// 50221153, HIP_VERSION, -> "5.2.21153".
+std::string hipVersionText(int version) {
+  return formatv("{0}.{1}.{2}", version / 10000000, version / 100000 % 100, version % 100000);
+}
+
 void printDevices(const ordered_json &devices) {
   if (const ordered_json &library = devices["library"]; !library.is_null())
     line("HIP library", textOf(library["path"]) +
-                            (library["emulator"].get<bool>() ? " (emulator)" : "") + ", version " +
-                            Twine(library["hip_version"].get<int>()));
+                            (library["emulator"].get<bool>() ? " (emulator)" : "") + ", HIP " +
+                            hipVersionText(library["hip_version"].get<int>()));
   if (devices.contains("problem"))
     line("device", "none: " + textOf(devices["problem"]));
   for (const ordered_json &device : devices["devices"]) {

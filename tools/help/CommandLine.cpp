@@ -115,10 +115,21 @@ std::string unknownCommand(const CLI::App &app, ArrayRef<std::string> words) {
   return "";
 }
 
-std::string unknownOption(const CLI::App &app) {
+// The command that a parsed command line names.
+static const CLI::App &commandIn(const CLI::App &app) {
   const CLI::App *command = &app;
   while (!command->get_subcommands().empty())
     command = command->get_subcommands().front();
+  return *command;
+}
+
+std::string usageProblem(const CLI::App &app, StringRef problem) {
+  const std::string name = fullName(commandIn(app));
+  return problem.str() + "; `" + name + " --help` has the options and examples of `" + name + "`";
+}
+
+std::string unknownOption(const CLI::App &app) {
+  const CLI::App *command = &commandIn(app);
   for (const std::string &word : command->remaining()) {
     if (word.size() < 2 || word[0] != '-' || word == "--")
       continue;

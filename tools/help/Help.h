@@ -49,6 +49,8 @@ std::vector<std::string> withProgramSeparated(const CLI::App &app, std::vector<s
 /// there is. Empty: the command line has neither.
 std::string unknownCommand(const CLI::App &app, llvm::ArrayRef<std::string> words);
 std::string unknownOption(const CLI::App &app);
+/// What CLI11 found wrong, with the command that it is about.
+std::string usageProblem(const CLI::App &app, llvm::StringRef problem);
 
 /// "0.1.0 (commit 1234abcd, LLVM 22.1.8, HIP 5 to 7, ABI 8)".
 std::string versionText();
