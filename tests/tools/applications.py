@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Applications of tools/test-apps that share a folder write their results into files of their own, and a program that it needs and is not there is
-named. Usage: applications.py SOURCES"""
+named. What is beside another one has its Debian. Usage: applications.py SOURCES"""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -13,9 +13,15 @@ sys.dont_write_bytecode = True
 loader = importlib.machinery.SourceFileLoader("test_apps", sys.argv[1] + "/tools/test-apps")
 apps = importlib.util.module_from_spec(importlib.util.spec_from_loader("test_apps", loader))
 loader.exec_module(apps)
+
+
+def application(name):
+    return apps.App(name, types.SimpleNamespace(into=pathlib.Path("/apps"), rubia=""))
+
+
 owners = {}
 for name in apps.names():
-    place = apps.App(name, types.SimpleNamespace(into=pathlib.Path("/apps"), rubia="")).place
+    place = application(name).place
     inner = place.inner(place.out) if isinstance(place, apps.DebianRoot) else place.out
     owners.setdefault(inner, []).append(name)
 shared = [names for names in owners.values() if len(names) > 1]
@@ -28,3 +34,11 @@ with tempfile.TemporaryFile("w") as log:
         assert str(problem) == "no-such-program is not installed", problem
     else:
         raise AssertionError("a program that is not there ran")
+
+with tempfile.TemporaryDirectory() as folder:
+    (pathlib.Path(folder) / "torch.orig.tar.xz").touch()
+    beside, said = application("torch-compile").place, []
+    beside.inside, beside.inner = lambda words, folder: said.append(words), lambda path: pathlib.Path(folder)
+    found = beside.download_source("torch", "/tests", lambda words, log: None, None)
+    suite = application("pytorch").about["debian"]["suite"]
+    assert found.name == "torch.orig.tar.xz" and f"{suite} main" in said[0][2], (found, said)
