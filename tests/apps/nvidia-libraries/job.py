@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA's closed libraries, called as C programs call them: products and solutions, epilogues, Fourier transforms, random numbers, sparse
-products, decompositions, layers of networks, filters of images, JPEG. Beside NumPy, SciPy and Pillow.
+products, decompositions, layers of networks, filters of images, JPEG. Beside NumPy, SciPy and Pillow. Each library is called alone, on
+the default stream, and then all are by several threads at once, each with a stream of its own.
 cuTENSOR is left out, as it compiles for half an hour when it starts. It has a test of its own (tests/libraries)."""
 import ctypes
 import io
 import sys
+import threading
 from ctypes import byref, c_double, c_float, c_int, c_int64, c_size_t, c_uint, c_ulonglong, c_void_p
 
 import numpy
@@ -17,17 +19,21 @@ BOUNDS = {"cublas_f32": 1e-5, "cublas_f64": 1e-13, "cublas_f16": 2e-3, "cublas_b
           "cublaslt_bias_relu": 2e-3, "cufft_c2c": 1e-5, "cufft_r2c_2d": 1e-5, "cufft_f64": 1e-13, "curand_uniform": 1e-6, "curand_philox": 0, "cusparse_vector": 1e-12,
           "cusparse_matrix": 1e-5, "cusolver_solution": 1e-9, "cusolver_eigenvalues": 1e-10, "cusolver_singular": 1e-10, "cudnn_convolution": 1e-5,
           "cudnn_softmax": 1e-5, "cudnn_pooling": 0, "npp_sum": 0, "npp_box": 1 / 255, "nvjpeg": 4 / 255}
+THREADS, TIMES = 3, 2  # for each library
 
 
 class Device:
-    """Memory, by the driver."""
+    """Memory and a stream, by the driver, for one thread."""
 
-    def __init__(self):
+    def __init__(self, own_stream=False):
         self.cuda = ctypes.CDLL("libcuda.so.1")
         context = c_void_p()
         self.call("cuInit", 0)
         self.call("cuDevicePrimaryCtxRetain", byref(context), 0)
         self.call("cuCtxSetCurrent", context)
+        self.stream = c_void_p()
+        if own_stream:
+            self.call("cuStreamCreate", byref(self.stream), 1)  # it waits for no other
 
     def call(self, name, *arguments):
         code = getattr(self.cuda, name)(*arguments)
@@ -42,14 +48,14 @@ class Device:
         values = numpy.asarray(values)
         flat = values.tobytes(order)
         pointer = self.room(len(flat))
-        self.call("cuMemcpyHtoD_v2", pointer, flat, c_size_t(len(flat)))
+        self.call("cuMemcpyHtoDAsync_v2", pointer, flat, c_size_t(len(flat)), self.stream)
         return pointer
 
     def get(self, pointer, shape, kind, order="C"):
         size = int(numpy.prod(shape)) * numpy.dtype(kind).itemsize
         text = ctypes.create_string_buffer(size)
-        self.call("cuCtxSynchronize")
-        self.call("cuMemcpyDtoH_v2", text, pointer, c_size_t(size))
+        self.call("cuMemcpyDtoHAsync_v2", text, pointer, c_size_t(size), self.stream)
+        self.call("cuStreamSynchronize", self.stream)
         return numpy.frombuffer(text.raw, kind).reshape(shape, order=order)
 
 
@@ -128,6 +134,7 @@ def on_cpu(given):
 def cublas(on, g, out):
     blas = Library("libcublas.so.13")
     handle = blas.handle("cublasCreate_v2")
+    blas("cublasSetStream_v2", handle, on.stream)
     one, zero, one64, zero64 = c_float(1), c_float(0), c_double(1), c_double(0)
 
     # Columns come first there: the product of the transposed is the transposed of the product.
@@ -171,7 +178,7 @@ def cublaslt(on, g, out):
     assert found.value
     one, zero, target = c_float(1), c_float(0), on.room(m * n * 2)
     lt("cublasLtMatmul", handle, operation, byref(one), on.put(g["half_a"].astype("f2"), "F"), layouts[0], on.put(g["half_b"].astype("f2"), "F"), layouts[1], byref(zero),
-       target, layouts[2], target, layouts[2], results, on.room(1 << 20), size, None)
+       target, layouts[2], target, layouts[2], results, on.room(1 << 20), size, on.stream)
     out["cublaslt_bias_relu"] = on.get(target, (m, n), "f2", "F").astype("f4")
 
 
@@ -180,14 +187,17 @@ def cufft(on, g, out):
     plan = c_int()
     wave = on.put(g["wave"].astype("c8"))
     fft("cufftPlan1d", byref(plan), 240, 0x29, 4)
+    fft("cufftSetStream", plan, on.stream)
     fft("cufftExecC2C", plan, wave, wave, -1)
     out["cufft_c2c"] = on.get(wave, (4, 240), "c8").astype("c16").view("f8")
     target = on.room(24 * 19 * 8)
     fft("cufftPlan2d", byref(plan), 24, 36, 0x2A)
+    fft("cufftSetStream", plan, on.stream)
     fft("cufftExecR2C", plan, on.put(g["image"]), target)
     out["cufft_r2c_2d"] = on.get(target, (24, 19), "c8").astype("c16").view("f8")
     wave = on.put(g["wave"].astype("c16"))
     fft("cufftPlan1d", byref(plan), 240, 0x69, 4)
+    fft("cufftSetStream", plan, on.stream)
     fft("cufftExecZ2Z", plan, wave, wave, 1)
     out["cufft_f64"] = on.get(wave, (4, 240), "c16").view("f8")
 
@@ -196,6 +206,7 @@ def curand(on, g, out):
     random = Library("libcurand.so.10")
     for name, kind in (("curand_uniform", 101), ("curand_philox", 161)):
         made, target = random.handle("curandCreateGenerator", kind), on.room(4000)
+        random("curandSetStream", made, on.stream)
         random("curandSetPseudoRandomGeneratorSeed", made, c_ulonglong(1234))
         random("curandGenerateUniform" if kind == 101 else "curandGenerate", made, target, c_size_t(1000))
         out[name] = on.get(target, 1000, "f4" if kind == 101 else "u4")
@@ -206,6 +217,7 @@ def cusparse(on, g, out):
 
     sparse = Library("libcusparse.so.12")
     handle = sparse.handle("cusparseCreate")
+    sparse("cusparseSetStream", handle, on.stream)
 
     def both(kind, code, size, one, zero, make, right, multiply, extra):
         rows = scipy.sparse.csr_matrix(g["sparse"].astype(kind))
@@ -229,6 +241,7 @@ def cusparse(on, g, out):
 def cusolver(on, g, out):
     solver = Library("libcusolver.so.12")
     handle = solver.handle("cusolverDnCreate")
+    solver("cusolverDnSetStream", handle, on.stream)
     matrix, right, pivots, info, size = on.put(g["square"], "F"), on.put(g["right"], "F"), on.room(96), on.room(4), c_int()
     solver("cusolverDnDgetrf_bufferSize", handle, 24, 24, matrix, 24, byref(size))
     solver("cusolverDnDgetrf", handle, 24, 24, matrix, 24, on.room(size.value * 8), pivots, info)
@@ -250,6 +263,7 @@ def cusolver(on, g, out):
 def cudnn(on, g, out):
     dnn = Library("libcudnn.so.9")
     handle = dnn.handle("cudnnCreate")
+    dnn("cudnnSetStream", handle, on.stream)
 
     def described(shape):
         made = dnn.handle("cudnnCreateTensorDescriptor")
@@ -294,7 +308,7 @@ def npp(on, g, out):
         on.call("cuDeviceGetAttribute", byref(value), number, 0)
         return value.value
 
-    context = NppContext(None, 0, attribute(16), attribute(39), attribute(1), attribute(8), attribute(75), attribute(76), 0, 0)
+    context = NppContext(on.stream, 0, attribute(16), attribute(39), attribute(1), attribute(8), attribute(75), attribute(76), 0, 0)
     grey, size, room = on.put(g["grey"]), Size(50, 40), c_size_t()
     statistics("nppiSumGetBufferHostSize_8u_C1R_Ctx", size, byref(room), context)
     target = on.room(8)
@@ -318,19 +332,41 @@ def nvjpeg(on, g, out):
         _fields_ = [("channel", c_void_p * 4), ("pitch", c_size_t * 4)]
 
     image = Image((c_void_p * 4)(target), (c_size_t * 4)(columns * 3))
-    decoder("nvjpegDecode", handle, state, text, c_size_t(len(text)), 5, byref(image), None)
+    decoder("nvjpegDecode", handle, state, text, c_size_t(len(text)), 5, byref(image), on.stream)
     out["nvjpeg"] = on.get(target, g["photo"].shape, "u1")
 
 
 def run(backend, folder):
     given = inputs()
     if backend == "cpu":
-        return on_cpu(given)
-    on, out = Device(), {}
-    for part in (cublas, cublaslt, cufft, curand, cusparse, cusolver, cudnn, npp, nvjpeg):
-        part(on, given, out)
-    return out
+        alone = on_cpu(given)
+        return {**alone, **{f"{name} in threads": numpy.stack([value] * THREADS * TIMES) for name, value in alone.items()}}
+    parts = (cublas, cublaslt, cufft, curand, cusparse, cusolver, cudnn, npp, nvjpeg)
+    on, alone, found, problems = Device(), {}, [], []
+    for part in parts:
+        part(on, given, alone)
+
+    def work(part, start):
+        try:
+            on = Device(own_stream=True)
+            start.wait()
+            for _ in range(TIMES):
+                part(on, given, out := {})
+                found.append(out)
+        except BaseException as problem:
+            problems.append(problem)
+
+    start = threading.Barrier(len(parts) * THREADS)
+    threads = [threading.Thread(target=work, args=(part, start)) for part in parts for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise problems[0]
+    return {**alone, **{f"{name} in threads": numpy.stack([out[name] for out in found if name in out]) for name in alone}}
 
 
 if __name__ == "__main__":
-    main(run, lambda cpu, cuda: within(BOUNDS, cpu, cuda))
+    bounds = {**BOUNDS, **{f"{name} in threads": bound for name, bound in BOUNDS.items()}}
+    main(run, lambda cpu, cuda: within(bounds, cpu, cuda))
