@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch on the GPU beside PyTorch on the CPU: operations of all types, gradients, a small convolutional network and a small
 transformer that are trained for 20 steps each, with and without mixed precision, attention, Fourier transforms, linear
-algebra, sparse products, streams, a CUDA graph; and the ways of ways.py."""
+algebra, sparse products, streams, a CUDA graph; the networks of networks.py and the ways of ways.py."""
 import sys
 
 import numpy
@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 sys.path.insert(0, sys.path[0] + "/..")
+import networks
 import ways
 from job import main, within
 
@@ -18,6 +19,7 @@ BOUNDS = {
     "gradients": 1e-6, "products": 1e-6, "products_f16": 1e-3, "products_bf16": 8e-3, "products_f64": 1e-14, "attention": 1e-6, "attention_f16": 2e-3, "fft": 1e-6,
     "linalg": 1e-11, "sparse": 1e-6, "graph": 1e-6, "streams": 1e-6, "cnn": 1e-5, "cnn_bf16": 8e-3, "transformer": 1e-5, "transformer_f16": 8e-3,
     "attention_flash": 2e-3, "attention_efficient": 2e-3, "attention_cudnn": 2e-3, "loader": 1e-6, "shared": 0, "programs": 0,
+    "resnet18": 1e-5, "gpt2": 1e-5, "gpt2_f16": 8e-3,
 }
 
 
@@ -173,6 +175,7 @@ def run(backend, folder):
     out["transformer"] = train(Transformer, backend, text[:, :-1], text[:, 1:].flatten())
     out["transformer_f16"] = train(Transformer, backend, text[:, :-1], text[:, 1:].flatten(), torch.float16 if backend == "cuda" else torch.bfloat16)
     out.update(ways.results(backend))
+    out.update(networks.results(backend))
     return {name: numpy.asarray(value.detach().cpu().double()) for name, value in out.items()}
 
 
