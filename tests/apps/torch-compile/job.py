@@ -15,7 +15,7 @@ STEPS = 8
 # In bf16 each of several layers rounds to 8 bits, and a fused kernel rounds less often than one for each operation.
 BOUNDS = {"perceptron": 1e-5, "perceptron_gradients": 1e-5, "block": 1e-5, "block_gradients": 1e-5, "block_bf16": 2e-2, "block_bf16_gradients": 4e-2,
           "losses": 1e-5, "reductions": 1e-5, "ordered": 0, "embedding_gradient": 1e-5, "attention": 1e-5, "attention_gradients": 1e-5, "shapes": 1e-5,
-          "graph": 1e-5}
+          "graph": 1e-5, "bytes": 0, "fp8": 8e-3}
 
 
 class Block(torch.nn.Module):
@@ -97,6 +97,20 @@ def attention(compiled, qkv, weight):
     return found.detach(), torch.cat([x.grad.flatten() for x in (q, k, v)])
 
 
+def quantised(compiled, a, b):
+    """Products of bytes and of fp8, whose result is bf16. For them cuBLASLt has SASS only, but Inductor a template of its own."""
+    bytes_a, bytes_b = ((x * 20).clamp(-127, 127).to(torch.int8) for x in (a, b))
+    a, b, one = a.to(torch.float8_e4m3fn), b.t().contiguous().to(torch.float8_e4m3fn), torch.ones((), device=a.device)
+    if not a.is_cuda:
+        return bytes_a.int() @ bytes_b.int(), (a.float() @ b.float().t()).bfloat16()
+    from torch._inductor import utils
+
+    utils.is_big_gpu = lambda *index: True  # it asks for 68 multiprocessors: the emulator has fewer
+    chosen = {"max_autotune_gemm": True, "max_autotune_gemm_backends": "TRITON"}
+    product = compiled(lambda a, b: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True), options=chosen)
+    return compiled(torch._int_mm, options=chosen)(bytes_a, bytes_b), product(a, b)
+
+
 def run(backend, folder):
     torch.set_num_threads(2)
     torch.manual_seed(31)
@@ -128,6 +142,7 @@ def run(backend, folder):
     a, w = random(16, 24), random(24, 32)
     for _ in range(4):  # the first ones warm up and record
         out["graph"] = captured(a, w).clone()
+    out["bytes"], out["fp8"] = quantised(compiled, random(64, 64), random(64, 32))
     return {name: numpy.asarray(value.detach().cpu().double()) for name, value in out.items()}
 
 
