@@ -17,6 +17,36 @@ namespace {
 constexpr StringLiteral kPrefix = "RUBIA_";
 constexpr uint64_t kMaxBytes = 1 << 20;
 
+// Settings are not nested. toml++ 3.3 makes a table of each part of a dotted key, however many
+// there are, and a table frees those in it by a call of its own.
+constexpr size_t kMostLevels = 256;
+
+// How deep keys and values are nested at most: what opens a level, outside of texts and comments.
+size_t mostLevels(StringRef text) {
+  size_t levels = 0;
+  while (!text.empty()) {
+    const char c = text.front();
+    if (c == '#') {
+      text = text.drop_until([](char one) { return one == '\n'; });
+      continue;
+    }
+    if (c != '"' && c != '\'') {
+      levels += c == '.' || c == '[' || c == '{';
+      text = text.drop_front();
+      continue;
+    }
+    const std::string quote(text.starts_with(std::string(3, c)) ? 3 : 1, c);
+    text = text.drop_front(quote.size());
+    while (!text.starts_with(quote) && !(quote.size() == 1 && text.starts_with("\n")) &&
+           !text.empty())
+      text = text.substr(c == '"' && text.front() == '\\' ? 2 : 1);
+    text = text.substr(quote.size());
+    if (quote.size() == 3) // up to two quotes may belong to the text
+      text = text.substr(std::min<size_t>(text.find_first_not_of(c), 2));
+  }
+  return levels;
+}
+
 const Row *rowOfKey(StringRef key) {
   const auto found = find_if(rows(), [&](const Row &row) { return configKey(row) == key; });
   return found == rows().end() ? nullptr : found;
@@ -114,6 +144,10 @@ std::string configKey(const Row &row) {
 ConfigFile parseConfig(StringRef text, StringRef path) {
   ConfigFile file;
   file.path = path.str();
+  if (mostLevels(text) > kMostLevels) {
+    file.problems.push_back((path + ": is nested too deep; no settings are read").str());
+    return file;
+  }
   const toml::parse_result parsed = toml::parse(std::string_view(text), path.str());
   if (!parsed) {
     const toml::parse_error &error = parsed.error();

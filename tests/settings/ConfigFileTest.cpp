@@ -30,6 +30,22 @@ TEST(ConfigFile, EveryKindOfValueIsThatOfTheVariable) {
   EXPECT_EQ(valuesIn("cache_packs = [\"/a\", \"/b\"]"), "RUBIA_CACHE_PACKS=/a:/b;");
 }
 
+TEST(ConfigFile, WhatIsNestedDeepIsNotRead) {
+  const std::string tooDeep = "f: is nested too deep; no settings are read\n";
+  std::string dots;
+  for (unsigned i = 0; i < 500'000; ++i)
+    dots += "a.";
+  EXPECT_EQ(problemsIn((dots + "a = 1").c_str()), tooDeep);
+  EXPECT_EQ(problemsIn(("[" + dots + "a]").c_str()), tooDeep);
+  EXPECT_EQ(problemsIn(("x = [\"\"\"a\"\"\"\", {" + dots + "a = 1}]").c_str()), tooDeep);
+  EXPECT_EQ(problemsIn(("x = ['\\', {" + dots + "a = 1}]").c_str()), tooDeep);
+  // In texts and comments there is no level.
+  EXPECT_EQ(valuesIn(("arch = \"" + dots + "\\\"" + dots + "\" # " + dots).c_str()),
+            "RUBIA_ARCH=" + dots + "\"" + dots + ";");
+  EXPECT_EQ(valuesIn(("arch = '''" + dots + "'''''\ndevice = \"hip\"").c_str()),
+            "RUBIA_ARCH=" + dots + "'';RUBIA_DEVICE=hip;");
+}
+
 TEST(ConfigFile, WhatHasNoEffectIsNamedWithItsLine) {
   EXPECT_EQ(problemsIn("\narhc = \"gfx942\""), "f:2: 'arhc' is no setting, did you mean arch?\n");
   EXPECT_EQ(problemsIn("config = \"other\""),
