@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A workgroup has the slot whose word of used bytes it has written last: it does so before it
-// accesses the slot, and when it gives it back.
+// accesses the slot, and when it gives it back. It may access those of its cluster too, which have
+// the same number but for the bits that the word counts.
 #include "emulator/lib/check/CheckSlots.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -30,17 +31,17 @@ private:
              const SharedSlots &slots) {
     if (std::optional<uint32_t> slot = slots.slotUsedAt(access.address)) {
       if (access.writes)
-        owners[{slots.first, *slot}] = &group;
+        taken[{slots.first, &group}] = *slot;
       return true;
     }
     std::optional<uint32_t> slot = slots.slotAt(access.address);
     if (!slot)
       return true;
     const uint64_t offset = access.address - (slots.first + *slot * slots.stride);
-    const bool isOwn = owners.lookup({slots.first, *slot}) == &group;
-    const uint32_t used =
-        isOwn ? __atomic_load_n(reinterpret_cast<uint32_t *>(slots.used) + *slot, __ATOMIC_RELAXED)
-              : 0;
+    const auto own = taken.find({slots.first, &group});
+    const bool isOwn = own != taken.end() &&
+                       own->second >> slots.runOf(own->second) == *slot >> slots.runOf(own->second);
+    const uint32_t used = isOwn ? slots.usedOf(*slot) : 0;
     if (offset + access.bytes <= used)
       return true;
     raise(wave, op, FaultKind::LdsOutOfBounds, access.lane, access.address, access.bytes,
@@ -54,7 +55,7 @@ private:
   }
 
   const std::vector<SharedSlots> all;
-  DenseMap<std::pair<uint64_t, uint32_t>, const RunningGroup *> owners;
+  DenseMap<std::pair<uint64_t, const RunningGroup *>, uint32_t> taken; // by first slot
 };
 
 } // namespace

@@ -340,7 +340,9 @@ void UninitialisedCheck::load(const Now &now, const LaneAccess &access) {
   uint32_t to = now.op.result + access.operand * (access.bytes / 4) * kBlockLanes;
   for (unsigned byte = 0; byte < access.bytes; byte += 4, to += kBlockLanes) {
     Undefined value;
-    if (!isGlobal(access)) {
+    if (access.space == Space::Global && isOfCluster(slots, access.address)) {
+      value = {}; // other workgroups write there too
+    } else if (!isGlobal(access)) {
       const MemoryDefinedness &memory = memoryOf(now, access);
       const unsigned place = 8 * (access.address % 4);
       value = memory.load(dwordOf(access, byte)) >> place;
