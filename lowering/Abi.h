@@ -14,7 +14,7 @@
 
 namespace rubia::abi {
 
-inline constexpr unsigned kVersion = 8;
+inline constexpr unsigned kVersion = 9;
 
 /// Module state lives in memory that the loader owns; each code object that needs any of it has
 /// this symbol, an array of 64-bit device addresses. The loader writes it after loading the code
@@ -32,8 +32,9 @@ enum ModuleTableSlot : unsigned {
   kDeviceHeapSlot = 2,  // DeviceHeap
   kAtomicLocksSlot = 3, // kAtomicLocks words, zero at first, one array for all modules of a device
   kSharedPoolSlot = 4,  // SharedPool
+  kClusterPoolSlot = 5, // ClusterPool
   kFirstVariableSlot =
-      8, // slot kFirstVariableSlot + i: variable i of the manifest; 5..7 are reserved and zero
+      8, // slot kFirstVariableSlot + i: variable i of the manifest; 6..7 are reserved and zero
 };
 
 /// Locks of atomics of 128 bits: an address's is (address >> 4 ^ address >> 14) % kAtomicLocks, of
@@ -83,6 +84,63 @@ inline void makeSharedPoolHeader(void *header, uint32_t slots, uint64_t firstSlo
   }
 }
 
+// ---------- Clusters of several CTAs
+
+/// As many as NVIDIA's largest, the non-portable one, has.
+inline constexpr uint32_t kMaxClusterCtas = 16, kMaxPortableClusterCtas = 8;
+
+/// A .shared address in code for clusters: the CTA's rank in the upper bits, where in its slot in
+/// the lower ones.
+inline constexpr unsigned kClusterRankAt = 24;
+
+/// Where clusters have their shared memory: the slots of a cluster's CTAs follow each other by
+/// their rank. Behind this header: for each slot 64 bits, of which a cluster uses those of its
+/// first (ClusterBarrier); `words` words with a bit for each slot, 1 if it is taken; for each slot
+/// a word with the bytes that its CTA uses and, from kClusterRunAt on, the logarithm of the number
+/// of slots that its cluster has, which nobody needs but who checks accesses.
+struct ClusterPool {
+  uint32_t words;
+  uint32_t tickets; // workgroups that have begun, of the launch that runs
+  uint64_t slots;   // the address of the first
+  uint64_t meeting; // ClusterMeeting
+  uint64_t reserved;
+};
+static_assert(sizeof(ClusterPool) == 32);
+inline constexpr unsigned kClusterRunAt = 24;
+
+/// Clusters find their slots one after the other.
+enum ClusterMeeting : unsigned {
+  kMeetingCluster = 0, // 32 bits: whose turn it is
+  kMeetingSlot = 32,   // 16 bits: its first slot plus 1, or 0 while it has none
+  kMeetingJoined = 48, // its CTAs that have read the slot
+};
+
+/// The warps of a cluster.
+enum ClusterBarrier : unsigned {
+  kBarrierLive = 0,     // 16 bits: that have not ended
+  kBarrierArrived = 16, // 16 bits: of which threads have arrived in this phase
+  kBarrierPhase = 32,
+};
+
+constexpr uint32_t clusterPoolSlots(uint32_t slots) { // whole words, and one whole cluster
+  return (slots + 31) / 32 * 32;
+}
+constexpr size_t clusterPoolHeaderBytes(uint32_t slots) { // which are whole words
+  return sizeof(ClusterPool) + slots * size_t(8 + 4) + slots / 32 * size_t(4);
+}
+/// Where in the header the words are that tell what of each slot is used.
+constexpr size_t clusterPoolUsedAt(uint32_t slots) {
+  return sizeof(ClusterPool) + slots * size_t(8) + slots / 32 * size_t(4);
+}
+static_assert(kSharedSlotBytes < 1 << kClusterRankAt);
+
+/// Writes clusterPoolHeaderBytes(slots) bytes: all slots are free.
+inline void makeClusterPoolHeader(void *header, uint32_t slots, uint64_t firstSlot) {
+  const ClusterPool pool{slots / 32, 0, firstSlot, 0, 0};
+  memset(header, 0, clusterPoolHeaderBytes(slots));
+  memcpy(header, &pool, sizeof(pool));
+}
+
 /// The first thread that traps claims the record (compare and swap of `claimed` from 0 to 1) and
 /// says why and where.
 struct TrapRecord {
@@ -121,13 +179,16 @@ struct LaunchArguments {
   uint64_t gridId;           // %gridid
   uint64_t gridWorkspace;    // %envreg1 (high half), %envreg2 (low half): that of grid.sync()
   uint32_t flags;            // LaunchFlag
-  uint32_t reserved0;
+  uint32_t cluster;          // CTAs of a cluster in x, y and z, 8 bits each; 0: one CTA
   uint64_t reserved1;
 };
 static_assert(sizeof(LaunchArguments) == 64);
 
 enum LaunchFlag : uint32_t {
-  kExplicitCluster = 1, // %is_explicit_cluster: the launch gave a cluster's size (of one CTA)
+  kExplicitCluster = 1, // %is_explicit_cluster: the launch gave a cluster's size
+  /// Workgroups begin in the order of their numbers, and all of a cluster run: which CTA one is
+  /// follows from its number. Else from the order in which they begin.
+  kWorkgroupsInOrder = 2,
 };
 
 /// The unit in which %total_smem_size counts. PTX ISA: special-registers-total-smem-size, sm_8x.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cache/CodeObjectMetadata.h"
 #include "input/BoundedJson.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cstring>
 #include <elf.h>
 
@@ -55,6 +56,10 @@ static bool readForm(StringRef text, abi::WarpForm &form) {
   return true;
 }
 
+bool CodeObjectMetadata::isForClusters() const {
+  return is_contained(slots, uint32_t(abi::kClusterPoolSlot));
+}
+
 const CodeObjectMetadata::Kernel *CodeObjectMetadata::kernel(StringRef name) const {
   for (const Kernel &k : kernels)
     if (k.name == name)
@@ -70,19 +75,26 @@ static bool readNumber(const json::Object &from, StringRef name, uint64_t most, 
   return true;
 }
 
+static bool readTriple(const json::Object &from, StringRef name, uint32_t (&to)[3]) {
+  const json::Array *numbers = from.getArray(name);
+  if (!numbers || numbers->size() != std::size(to))
+    return false;
+  for (auto [value, number] : zip_equal(to, *numbers)) {
+    const auto read = number.getAsInteger();
+    if (!read || *read < 0 || *read > UINT32_MAX)
+      return false;
+    value = uint32_t(*read);
+  }
+  return true;
+}
+
 static bool readParameters(const json::Object &from, CodeObjectMetadata::Kernel &kernel) {
-  const json::Array *threads = from.getArray("requiredThreads");
   const json::Array *parameters = from.getArray("parameters");
   if (!readNumber(from, "parameterBytes", Manifest::kMaxParameterBytes, kernel.parameterBytes) ||
-      !readNumber(from, "staticSharedBytes", INT64_MAX, kernel.staticSharedBytes) || !threads ||
-      threads->size() != std::size(kernel.requiredThreads) || !parameters)
+      !readNumber(from, "staticSharedBytes", INT64_MAX, kernel.staticSharedBytes) ||
+      !readTriple(from, "requiredThreads", kernel.requiredThreads) ||
+      !readTriple(from, "requiredCluster", kernel.requiredCluster) || !parameters)
     return false;
-  for (size_t i = 0; i < threads->size(); ++i) {
-    const auto number = (*threads)[i].getAsInteger();
-    if (!number || *number < 0 || *number > UINT32_MAX)
-      return false;
-    kernel.requiredThreads[i] = uint32_t(*number);
-  }
   for (const json::Value &value : *parameters) {
     const json::Object *parameter = value.getAsObject();
     Manifest::Parameter &read = kernel.parameters.emplace_back();
@@ -104,6 +116,7 @@ Manifest CodeObjectMetadata::manifest() const {
     kernel.parameterBytes = from.parameterBytes;
     kernel.staticSharedBytes = from.staticSharedBytes;
     memcpy(kernel.requiredThreads, from.requiredThreads, sizeof(kernel.requiredThreads));
+    memcpy(kernel.requiredCluster, from.requiredCluster, sizeof(kernel.requiredCluster));
   }
   return manifest;
 }
@@ -123,6 +136,7 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
   result.fastAtomics = object->getBoolean("fastAtomics").value_or(false);
   result.dynamicShared = object->getBoolean("dynamicShared").value_or(false);
   result.functionAddresses = object->getBoolean("functionAddresses").value_or(false);
+  result.namesClusters = object->getBoolean("namesClusters").value_or(false);
   result.sharedStart = uint64_t(object->getInteger("sharedStart").value_or(0));
   const json::Array *kernels = object->getArray("kernels");
   const json::Array *slots = object->getArray("slots");

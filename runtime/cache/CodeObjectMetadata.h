@@ -24,17 +24,21 @@ struct CodeObjectMetadata {
     uint32_t parameterBytes = 0;
     uint64_t staticSharedBytes = 0;
     uint32_t requiredThreads[3] = {0, 0, 0}; // .reqntid
+    uint32_t requiredCluster[3] = {0, 0, 0}; // .reqnctapercluster
   };
   std::string arch;
   bool fastAtomics = false;       // has atomics that are wrong on memory of the host
   bool dynamicShared = false;     // names dynamic shared memory
   bool functionAddresses = false; // functions of the unit have addresses
+  bool namesClusters = false;     // its code depends on how many CTAs a cluster has
   uint64_t sharedStart = 0;       // of dynamic shared memory, where it lies in device memory
   std::vector<Kernel> kernels;
   std::vector<uint32_t> slots; // of the module table that the code reads
   std::vector<std::string> traps;
   std::vector<std::string> partialWarps; // notes for people
 
+  /// Whether the code is for clusters of several CTAs, and needs abi::ClusterPool.
+  bool isForClusters() const;
   const Kernel *kernel(llvm::StringRef name) const;
   static llvm::Expected<CodeObjectMetadata> read(llvm::ArrayRef<uint8_t> codeObject);
 

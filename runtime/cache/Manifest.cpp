@@ -21,6 +21,11 @@ uint64_t Manifest::Kernel::mostThreads() const {
   return most;
 }
 
+uint64_t Manifest::Kernel::requiredClusterCtas() const {
+  const auto &n = requiredCluster;
+  return n[0] ? uint64_t(n[0]) * std::max(1u, n[1]) * std::max(1u, n[2]) : 0;
+}
+
 const Manifest::Kernel *Manifest::kernel(StringRef name) const {
   for (const Kernel &k : kernels)
     if (k.name == name)
@@ -47,6 +52,9 @@ static json::Value toJson(const Manifest::Kernel &k) {
                       {"parameterBytes", k.parameterBytes},
                       {"maxThreads", toJson(k.maxThreads)},
                       {"requiredThreads", toJson(k.requiredThreads)},
+                      {"requiredCluster", toJson(k.requiredCluster)},
+                      {"maxClusterRank", k.maxClusterRank},
+                      {"explicitCluster", k.explicitCluster},
                       {"staticSharedBytes", k.staticSharedBytes},
                       {"error", k.error}};
 }
@@ -141,6 +149,9 @@ bool read(const json::Value &value, Manifest::Kernel &k) {
       !field(*object, "parameterBytes", k.parameterBytes) ||
       !field(*object, "maxThreads", k.maxThreads) ||
       !field(*object, "requiredThreads", k.requiredThreads) ||
+      !field(*object, "requiredCluster", k.requiredCluster) ||
+      !field(*object, "maxClusterRank", k.maxClusterRank) ||
+      !field(*object, "explicitCluster", k.explicitCluster) ||
       !field(*object, "staticSharedBytes", k.staticSharedBytes) ||
       !field(*object, "error", k.error) || k.parameterBytes > Manifest::kMaxParameterBytes)
     return false;

@@ -26,11 +26,16 @@ struct Manifest {
     uint32_t parameterBytes = 0;             // without the launch arguments
     uint32_t maxThreads[3] = {0, 0, 0};      // .maxntid; 0: not given
     uint32_t requiredThreads[3] = {0, 0, 0}; // .reqntid
+    uint32_t requiredCluster[3] = {0, 0, 0}; // .reqnctapercluster
+    uint32_t maxClusterRank = 0;             // .maxclusterrank
+    bool explicitCluster = false;            // .explicitcluster
     uint64_t staticSharedBytes = 0;
     std::string error; // not empty: the kernel cannot be compiled; the whole diagnostic
 
     /// Of a CTA, as PTX and CUDA bound them. The code may allow for less.
     uint64_t mostThreads() const;
+    /// Of the clusters that the kernel requires; 0: of any number.
+    uint64_t requiredClusterCtas() const;
   };
   struct Relocation {
     uint64_t offset = 0; // in the variable

@@ -15,6 +15,8 @@ settings::Code UnitVariant::applyTo(settings::Code code) const {
     code.warpForm = settings::WarpFormChoice::HalfFilled;
   if (deviceShared)
     code.shared = settings::SharedMemory::Device;
+  if (clusters)
+    code.shared = settings::SharedMemory::Cluster;
   return code;
 }
 
@@ -32,14 +34,21 @@ Expected<std::vector<UnitVariant>> furtherVariants(ArrayRef<uint8_t> codeObject,
   const bool mayExceedLds = code.shared == settings::SharedMemory::Lds && metadata->dynamicShared &&
                             !metadata->functionAddresses && target &&
                             target->maxLdsBytes < abi::kMaxSharedBytes;
+  const bool mayHaveClusters =
+      metadata->namesClusters && !metadata->isForClusters() && !metadata->functionAddresses;
   std::vector<UnitVariant> result;
-  for (bool deviceShared : {false, true})
+  auto add = [&](bool deviceShared, bool clusters) {
     for (bool safeAtomics : {false, true})
       for (bool halfFilled : {false, true})
-        if ((safeAtomics || halfFilled || deviceShared) &&
-            (!safeAtomics || metadata->fastAtomics) && (!halfFilled || mayBeHalfFilled) &&
-            (!deviceShared || mayExceedLds))
-          result.push_back({safeAtomics, halfFilled, deviceShared});
+        if ((safeAtomics || halfFilled || deviceShared || clusters) &&
+            (!safeAtomics || metadata->fastAtomics) && (!halfFilled || mayBeHalfFilled))
+          result.push_back({safeAtomics, halfFilled, deviceShared, clusters});
+  };
+  add(false, false);
+  if (mayExceedLds)
+    add(true, false);
+  if (mayHaveClusters)
+    add(false, true);
   return result;
 }
 

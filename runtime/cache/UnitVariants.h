@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a unit may be compiled for more than once: some of its code may be only for CTAs of one
-// size, only for memory of the device, or only for CTAs whose shared memory fits into LDS. The
-// metadata of its plain code object says which further forms launches may want.
+// size, only for memory of the device, only for CTAs whose shared memory fits into LDS, or only for
+// clusters of one CTA. The metadata of its plain code object says which further forms launches may
+// want.
 #pragma once
 
 #include "runtime/cache/CacheKey.h"
@@ -15,8 +16,9 @@ struct UnitVariant {
   bool safeAtomics = false;  // where the plain code's would be wrong
   bool halfFilled = false;   // for CTAs of sizes that the plain code is not for
   bool deviceShared = false; // shared memory lies in device memory: there is more than LDS has
-  static constexpr uint32_t kCount = 8;
-  uint32_t index() const { return safeAtomics + 2 * halfFilled + 4 * deviceShared; }
+  bool clusters = false;     // for clusters of several CTAs
+  static constexpr uint32_t kCount = 16;
+  uint32_t index() const { return safeAtomics + 2 * halfFilled + 4 * deviceShared + 8 * clusters; }
   settings::Code applyTo(settings::Code code) const;
 };
 

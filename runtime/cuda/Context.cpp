@@ -9,6 +9,7 @@
 #include "runtime/cuda/memory/PeerAccess.h"
 #include "runtime/cuda/texture/Arrays.h"
 #include "runtime/device/AtomicLocks.h"
+#include "runtime/device/ClusterLaunches.h"
 #include <pthread.h>
 #include <unordered_map>
 
@@ -235,6 +236,7 @@ void Context::resetDevice() {
   ++device.resets;
   device.isFaulty = false;
   AtomicLocks::forgetDevice(device.hipDevice);
+  forgetClusterLaunches(device.hipDevice);
   forgetAccess(device);
   forgetPooled(device);
   contexts.forEach([&](Context *other) {

@@ -183,6 +183,8 @@ int Device::attribute(int attribute, unsigned capability) const {
     return sharedPerBlockOptin(capability);
   case 111: // RESERVED_SHARED_MEMORY_PER_BLOCK
     return reservedSharedPerBlock(capability);
+  case 120: // CLUSTER_LAUNCH
+    return capability >= 90;
   case 95: // COOPERATIVE_LAUNCH
     return hip().hipModuleLaunchCooperativeKernel && ofHip(HipAttribute::CooperativeLaunch);
   case 102: // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED

@@ -79,11 +79,19 @@ static Result getAttribute(Context &context, Function &function, int attribute, 
     return *value = function.settingsFor(device).nonPortableCluster, kSuccess;
   case kClusterSchedulingPolicyPreference:
     return *value = function.settingsFor(device).clusterScheduling, kSuccess;
-  case kCacheModeCa:
   case kClusterSizeMustBeSet:
+    return *value = function.kernel.explicitCluster, kSuccess;
   case kRequiredClusterWidth:
   case kRequiredClusterHeight:
-  case kRequiredClusterDepth:
+  case kRequiredClusterDepth: {
+    const unsigned dimension = unsigned(attribute - kRequiredClusterWidth);
+    const Manifest::Kernel &kernel = function.kernel;
+    *value = kernel.requiredCluster[0]
+                 ? int(std::max(kernel.requiredCluster[dimension], 1u))
+                 : int(function.settingsFor(device).requiredCluster[dimension]);
+    return kSuccess;
+  }
+  case kCacheModeCa:
     return *value = 0, kSuccess;
   case kFunctionAttributeCount:
     break;
@@ -117,10 +125,20 @@ static Result setAttribute(const Device &device, Function &function, int attribu
   case kRequiredClusterWidth:
   case kRequiredClusterHeight:
   case kRequiredClusterDepth:
-    return value == 0 || value == 1 ? kSuccess
-                                    : fail(kNotSupported, "kernel '" + function.kernel.name +
-                                                              "': clusters of CTAs are not "
-                                                              "supported");
+    if (value < 0)
+      return kInvalidValue;
+    if (const Manifest::Kernel &kernel = function.kernel; kernel.requiredCluster[0]) {
+      const uint32_t required = kernel.requiredCluster[attribute - kRequiredClusterWidth];
+      return uint32_t(value) == std::max(required, 1u)
+                 ? kSuccess
+                 : fail(kInvalidValue, "kernel '" + kernel.name + "' requires clusters of " +
+                                           llvm::Twine(required) + " CTAs in this dimension");
+    } else if (kernel.maxClusterRank && uint32_t(value) > kernel.maxClusterRank) {
+      return fail(kInvalidValue, "kernel '" + kernel.name + "' allows clusters of " +
+                                     llvm::Twine(kernel.maxClusterRank) + " CTAs");
+    }
+    settings.requiredCluster[attribute - kRequiredClusterWidth] = uint32_t(value);
+    return kSuccess;
   }
   return kInvalidValue;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches. What is wrong with a launch is found before it reaches HIP, and every attribute of
 // cuLaunchKernelEx is honoured, documented as having no effect, or refused.
+#include "lowering/Abi.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Occupancy.h"
 #include "runtime/cuda/graph/Capture.h"
@@ -28,6 +29,61 @@ static Result checkShape(const Device &device, Function &function, const LaunchS
     return refuse(Twine(shape.dynamicSharedBytes) + " bytes of dynamic shared memory, at most " +
                   Twine(limit) + " (see cudaFuncAttributeMaxDynamicSharedMemorySize)");
   return kSuccess;
+}
+
+static bool isGiven(const uint32_t (&cluster)[3]) { return cluster[0] || cluster[1] || cluster[2]; }
+
+// With the cluster that the program has set for the function, if the launch gives none.
+static LaunchShape withCluster(const Device &device, Function &function, LaunchShape shape) {
+  if (!isGiven(shape.cluster)) {
+    const Function::Settings settings = function.settingsFor(device);
+    llvm::copy(settings.requiredCluster, shape.cluster);
+  }
+  return shape;
+}
+
+// What the device has room for, LoadedModule::launch() looks at.
+Result checkCluster(const Device &device, Function &function, const LaunchShape &given,
+                    uint64_t most) {
+  const Manifest::Kernel &kernel = function.kernel;
+  const LaunchShape shape = withCluster(device, function, given);
+  const std::array<uint32_t, 3> cluster = clusterOf(kernel, shape);
+  auto refuse = [&](const Twine &why) {
+    return fail(kInvalidClusterSize, "launch of '" + kernel.name + "' with clusters of " +
+                                         Twine(cluster[0]) + " x " + Twine(cluster[1]) + " x " +
+                                         Twine(cluster[2]) + " CTAs: " + why);
+  };
+  if (isGiven(shape.cluster)) {
+    const Function::Settings settings = function.settingsFor(device);
+    const bool isSet = isGiven(settings.requiredCluster);
+    for (unsigned i = 0; i < 3; ++i) {
+      if (!shape.cluster[i])
+        return refuse("a part of the size is 0");
+      if (shape.cluster[i] != cluster[i] ||
+          (isSet && shape.cluster[i] != settings.requiredCluster[i]))
+        return refuse("the launch gives others than the kernel requires");
+    }
+  } else if (kernel.explicitCluster && !kernel.requiredCluster[0]) {
+    return refuse("the kernel requires that the launch gives their size");
+  }
+  const uint64_t ctas =
+      llvm::SaturatingMultiply<uint64_t>(uint64_t(cluster[0]) * cluster[1], cluster[2]);
+  if (ctas > most)
+    return refuse("at most " + Twine(most) + " are possible" +
+                  (most < abi::kMaxClusterCtas
+                       ? " (see cudaFuncAttributeNonPortableClusterSizeAllowed)"
+                       : ""));
+  if (kernel.maxClusterRank && ctas > kernel.maxClusterRank)
+    return refuse("the kernel allows " + Twine(kernel.maxClusterRank));
+  for (unsigned i = 0; i < 3; ++i)
+    if (shape.grid[i] % cluster[i])
+      return refuse("the grid is no multiple of them");
+  return kSuccess;
+}
+
+uint32_t mostClusterCtas(const Device &device, Function &function) {
+  return function.settingsFor(device).nonPortableCluster ? abi::kMaxClusterCtas
+                                                         : abi::kMaxPortableClusterCtas;
 }
 
 // The parameter buffer, from either of the two ways to pass it. `extra` is a list of keys and
@@ -109,6 +165,9 @@ Result checkKernel(Context &context, const KernelOperation &operation) {
     return bound.error;
   if (Result result = checkShape(context.device, *operation.function, operation.shape))
     return result;
+  if (Result result = checkCluster(context.device, *operation.function, operation.shape,
+                                   mostClusterCtas(context.device, *operation.function)))
+    return result;
   return operation.isCooperative
              ? checkCooperative(context, *bound.module, *operation.function, operation.shape)
              : kSuccess;
@@ -120,7 +179,7 @@ Result executeKernel(Context &context, const KernelOperation &operation, const P
   Bound bound = bind(context, operation.function);
   if (bound.error)
     return bound.error;
-  LaunchShape shape = operation.shape;
+  LaunchShape shape = withCluster(context.device, *operation.function, operation.shape);
   if (operation.isCooperative)
     if (Result result =
             prepareWorkspace(context, place.workspace, place.hipStream, shape.gridWorkspace))
@@ -160,7 +219,8 @@ static LaunchShape shapeOf(const unsigned (&grid)[3], const unsigned (&block)[3]
 
 // What the attributes of a launch ask for beyond the launch itself.
 struct LaunchOptions {
-  bool cooperative = false, explicitCluster = false;
+  bool cooperative = false;
+  uint32_t cluster[3] = {0, 0, 0}; // not given
   SmallVector<Event *, 2> recordAfter;
 };
 
@@ -179,6 +239,7 @@ static Result readAttribute(const LaunchAttribute &attribute, LaunchOptions &opt
   case kLaunchPriority:
   case kLaunchMemSyncDomainMap:
   case kLaunchMemSyncDomain:
+  case kLaunchPreferredClusterDimension: // the other size is as good
   case kLaunchPreferredSharedMemoryCarveout:
   case kLaunchNvlinkUtilCentricScheduling:
     return kSuccess;
@@ -186,10 +247,9 @@ static Result readAttribute(const LaunchAttribute &attribute, LaunchOptions &opt
     options.cooperative = attribute.flag;
     return kSuccess;
   case kLaunchClusterDimension:
-  case kLaunchPreferredClusterDimension:
-    if (attribute.cluster.x > 1 || attribute.cluster.y > 1 || attribute.cluster.z > 1)
-      return refuse("a cluster of more than one CTA (AMD GPUs share no memory between CTAs)");
-    options.explicitCluster |= attribute.id == kLaunchClusterDimension;
+    options.cluster[0] = attribute.cluster.x;
+    options.cluster[1] = attribute.cluster.y;
+    options.cluster[2] = attribute.cluster.z;
     return kSuccess;
   // Both events may come later than asked for, and then come after the whole kernel.
   case kLaunchProgrammaticEvent:
@@ -213,7 +273,7 @@ static Result launchEx(Context &context, const LaunchConfig *config, Function *f
     if (Result result = readAttribute(config->attributes[i], options))
       return result;
   LaunchShape shape = shapeOf(config->grid, config->block, config->sharedBytes);
-  shape.explicitCluster = options.explicitCluster;
+  llvm::copy(options.cluster, shape.cluster);
   if (Result result =
           launch(context, function, shape, config->stream, values, extra, options.cooperative,
                  ArrayRef(config->attributes, config->attributeCount)))

@@ -54,6 +54,9 @@ static Result describe(Context *context, Error error, Result fallback, std::stri
         case LaunchError::Kind::TooManyThreads:
           result = kLaunchOutOfResources;
           break;
+        case LaunchError::Kind::InvalidCluster:
+          result = kInvalidClusterSize;
+          break;
         case LaunchError::Kind::OutOfResources:
           result = kOutOfMemory;
           break;

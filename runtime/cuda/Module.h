@@ -48,6 +48,7 @@ struct Function {
     int maxDynamicSharedBytes = -1; // not set
     int carveout = -1;
     int clusterScheduling = 0;
+    uint32_t requiredCluster[3] = {0, 0, 0};
     bool nonPortableCluster = false;
   };
   std::mutex mutex;

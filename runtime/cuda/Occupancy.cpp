@@ -2,6 +2,8 @@
 // Occupancy is HIP's answer for the code object; a kernel that is not compiled yet is compiled for
 // it.
 #include "runtime/cuda/Occupancy.h"
+#include "lowering/Abi.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 #include <climits>
 
@@ -25,7 +27,7 @@ static int withinAttributes(const Device &device, size_t sharedBytes, int thread
 
 // CTAs per multiprocessor. Of a kernel that cannot be compiled it is the error of its launch.
 static Result blocksPerMultiprocessor(Context &current, Function *function, int threads,
-                                      size_t sharedBytes, int *blocks) {
+                                      size_t sharedBytes, int *blocks, bool inClusters = false) {
   *blocks = 0;
   if (threads <= 0)
     return kInvalidValue;
@@ -36,7 +38,7 @@ static Result blocksPerMultiprocessor(Context &current, Function *function, int 
     if (threads > 1024 || sharedBytes > unsigned(maxDynamicShared(context.device, *function)))
       return kSuccess;
     Expected<int> resident = bound.module->loaded->residentCtas(function->kernel, uint32_t(threads),
-                                                                uint32_t(sharedBytes));
+                                                                uint32_t(sharedBytes), inClusters);
     if (!resident)
       return report(context, resident.takeError());
     *blocks = withinAttributes(context.device, function->kernel.staticSharedBytes + sharedBytes,
@@ -64,6 +66,34 @@ Result checkCooperative(Context &context, Module &module, Function &function,
     return fail(kCooperativeLaunchTooLarge, "cooperative launch of '" + function.kernel.name +
                                                 "': " + Twine(blocks) + " CTAs, room for " +
                                                 Twine(room));
+  return kSuccess;
+}
+
+static LaunchShape shapeOf(const LaunchConfig &config) {
+  LaunchShape shape;
+  llvm::copy(config.grid, shape.grid);
+  llvm::copy(config.block, shape.block);
+  shape.dynamicSharedBytes = config.sharedBytes;
+  for (unsigned i = 0; i < config.attributeCount; ++i)
+    if (const LaunchAttribute &attribute = config.attributes[i];
+        attribute.id == kLaunchClusterDimension) {
+      shape.cluster[0] = attribute.cluster.x;
+      shape.cluster[1] = attribute.cluster.y;
+      shape.cluster[2] = attribute.cluster.z;
+    }
+  return shape;
+}
+
+// CTAs that run at once on the device, if `inClusters` in clusters of several.
+static Result ctasInClusters(Context &context, Function *function, const LaunchConfig &config,
+                             bool inClusters, int &ctas) {
+  const uint64_t threads = llvm::SaturatingMultiply<uint64_t>(
+      uint64_t(config.block[0]) * config.block[1], config.block[2]);
+  if (Result result =
+          blocksPerMultiprocessor(context, function, int(std::min<uint64_t>(threads, INT_MAX)),
+                                  config.sharedBytes, &ctas, inClusters))
+    return result;
+  ctas *= hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
   return kSuccess;
 }
 
@@ -97,6 +127,7 @@ static Result bestBlockSize(Context &context, int *gridSize, int *blockSize, Fun
 
 } // namespace rubia::runtime::cuda
 
+using namespace rubia;
 using namespace rubia::runtime;
 using namespace rubia::runtime::cuda;
 
@@ -151,12 +182,22 @@ Result cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, Function *function
   });
 }
 
-// There are no clusters but those of one CTA.
-Result cuOccupancyMaxPotentialClusterSize(int *size, Function *function, const LaunchConfig *) {
-  return callIn(RUBIA_CALL(size, function), [&](Context &) {
+// The largest cluster that the device has room for, a power of two. What the kernel itself bounds
+// does not count, on NVIDIA's GPUs neither.
+Result cuOccupancyMaxPotentialClusterSize(int *size, Function *function,
+                                          const LaunchConfig *config) {
+  return callIn(RUBIA_CALL(size, function, config), [&](Context &context) -> Result {
     if (!isLive(function))
       return kInvalidHandle;
-    return size ? (*size = 1, kSuccess) : kInvalidValue;
+    if (!size || !config)
+      return kInvalidValue;
+    const uint32_t most = mostClusterCtas(context.device, *function);
+    if (Result result = checkCluster(context.device, *function, shapeOf(*config), most))
+      return result;
+    int room = 0;
+    if (Result result = ctasInClusters(context, function, *config, true, room))
+      return result;
+    return *size = int(llvm::bit_floor(std::min(most, uint32_t(std::max(room, 1))))), kSuccess;
   });
 }
 
@@ -164,19 +205,23 @@ Result cuOccupancyMaxActiveClusters(int *clusters, Function *function, const Lau
   return callIn(RUBIA_CALL(clusters, function, config), [&](Context &context) -> Result {
     if (!clusters || !config)
       return kInvalidValue;
-    for (unsigned i = 0; i < config->attributeCount; ++i) {
-      const LaunchAttribute &attribute = config->attributes[i];
-      if (attribute.id == kLaunchClusterDimension &&
-          attribute.cluster.x * attribute.cluster.y * attribute.cluster.z > 1)
-        return *clusters = 0, kSuccess;
-    }
-    const uint64_t threads = llvm::SaturatingMultiply<uint64_t>(
-        uint64_t(config->block[0]) * config->block[1], config->block[2]);
-    if (Result result =
-            blocksPerMultiprocessor(context, function, int(std::min<uint64_t>(threads, INT_MAX)),
-                                    config->sharedBytes, clusters))
+    if (!isLive(function))
+      return kInvalidHandle;
+    const LaunchShape shape = shapeOf(*config);
+    const uint32_t most = mostClusterCtas(context.device, *function);
+    // Of more than can be there are none.
+    if (Result result = checkCluster(context.device, *function, shape,
+                                     most < abi::kMaxClusterCtas ? most : UINT64_MAX))
       return result;
-    *clusters *= hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
+    const std::array<uint32_t, 3> cluster = clusterOf(function->kernel, shape);
+    const uint64_t ctas =
+        llvm::SaturatingMultiply<uint64_t>(uint64_t(cluster[0]) * cluster[1], cluster[2]);
+    const bool isGiven = shape.cluster[0] || function->kernel.requiredCluster[0];
+    if (!isGiven || ctas > abi::kMaxClusterCtas)
+      return *clusters = 0, kSuccess;
+    if (Result result = ctasInClusters(context, function, *config, ctas > 1, *clusters))
+      return result;
+    *clusters /= int(ctas);
     return kSuccess;
   });
 }

@@ -10,4 +10,10 @@ namespace rubia::runtime::cuda {
 Result checkCooperative(Context &context, Module &module, Function &function,
                         const LaunchShape &shape);
 
+/// Refuses clusters that are none, whatever the device has room for. `most`: CTAs of a cluster.
+Result checkCluster(const Device &device, Function &function, const LaunchShape &shape,
+                    uint64_t most);
+/// The most CTAs of a cluster that launches of the function may have.
+uint32_t mostClusterCtas(const Device &device, Function &function);
+
 } // namespace rubia::runtime::cuda

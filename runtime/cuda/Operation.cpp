@@ -11,7 +11,7 @@ bool KernelOperation::isLive() const { return cuda::isLive(function) && function
 void KernelOperation::keepAttributes(const KernelOperation &old) {
   attributes = old.attributes;
   isCooperative = old.isCooperative;
-  shape.explicitCluster = old.shape.explicitCluster;
+  llvm::copy(old.shape.cluster, shape.cluster);
 }
 
 Result execute(Context &context, const Operation &operation, const Place &place) {

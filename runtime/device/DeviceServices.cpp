@@ -35,6 +35,8 @@ void DeviceServices::release(const Hip &hip) {
       given("hipFree", hip.hipFree(heapOnDevice));
     if (sharedPoolOnDevice)
       given("hipFree", hip.hipFree(sharedPoolOnDevice));
+    if (clusterPoolOnDevice)
+      given("hipFree", hip.hipFree(clusterPoolOnDevice));
     given("hipStreamDestroy", ownStream.release(hip));
   }
   forget();
@@ -44,7 +46,7 @@ void DeviceServices::forget() {
   ownStream.forget();
   std::lock_guard<std::mutex> lock(mutex);
   ringOnHost = nullptr;
-  ringOnDevice = heapOnDevice = sharedPoolOnDevice = nullptr;
+  ringOnDevice = heapOnDevice = sharedPoolOnDevice = clusterPoolOnDevice = nullptr;
   ringSize = kDefaultRing;
   heapSize = kDefaultHeap;
 }
@@ -145,6 +147,31 @@ static Expected<uint32_t> sharedSlots(const Hip &hip) {
          uint32_t(std::max(hip.attribute(HipAttribute::MultiprocessorCount, device), 1));
 }
 
+Expected<void *>
+DeviceServices::makePool(const Hip &hip, uint32_t count, size_t headerBytes, size_t usedAt,
+                         function_ref<void(uint8_t *header, uint64_t firstSlot)> makeHeader) {
+  const uint64_t first = alignTo(headerBytes, abi::kSharedSlotAlignment);
+  const uint64_t bytes = first + uint64_t(count) * abi::kSharedSlotBytes + abi::kSharedSlotAlignment;
+  const std::string what = "shared memory in device memory (" + std::to_string(bytes) + " bytes)";
+  void *memory = nullptr;
+  if (int error = hip.hipMalloc(&memory, bytes))
+    return hipFailure(hip, what, error);
+  ownedByRuntime(hip, memory);
+  const uint64_t firstSlot =
+      alignTo(reinterpret_cast<uint64_t>(memory) + first, abi::kSharedSlotAlignment);
+  std::vector<uint8_t> header(headerBytes);
+  makeHeader(header.data(), firstSlot);
+  if (int error =
+          ownStream.copy(hip, memory, header.data(), header.size(), kHipMemcpyHostToDevice)) {
+    hip.hipFree(memory);
+    return hipFailure(hip, what, error);
+  }
+  if (hip.rubiaEmulatorSharedSlots)
+    hip.rubiaEmulatorSharedSlots(static_cast<char *>(memory) + usedAt,
+                                 reinterpret_cast<void *>(firstSlot), abi::kSharedSlotBytes, count);
+  return memory;
+}
+
 Expected<void *> DeviceServices::sharedPool(const Hip &hip) {
   std::lock_guard<std::mutex> lock(mutex);
   if (sharedPoolOnDevice)
@@ -152,31 +179,34 @@ Expected<void *> DeviceServices::sharedPool(const Hip &hip) {
   Expected<uint32_t> slots = sharedSlots(hip);
   if (!slots)
     return slots.takeError();
-  const uint64_t first = alignTo(abi::sharedPoolHeaderBytes(*slots), abi::kSharedSlotAlignment);
-  const uint64_t bytes =
-      first + uint64_t(*slots) * abi::kSharedSlotBytes + abi::kSharedSlotAlignment;
-  const std::string what = "shared memory in device memory (" + std::to_string(bytes) + " bytes)";
-  void *memory = nullptr;
-  if (int error = hip.hipMalloc(&memory, bytes))
-    return hipFailure(hip, what, error);
-  ownedByRuntime(hip, memory);
-  std::vector<uint8_t> header(abi::sharedPoolHeaderBytes(*slots));
-  abi::makeSharedPoolHeader(
-      header.data(), *slots,
-      alignTo(reinterpret_cast<uint64_t>(memory) + first, abi::kSharedSlotAlignment));
-  if (int error =
-          ownStream.copy(hip, memory, header.data(), header.size(), kHipMemcpyHostToDevice)) {
-    hip.hipFree(memory);
-    return hipFailure(hip, what, error);
-  }
-  if (hip.rubiaEmulatorSharedSlots) {
-    abi::SharedPool pool;
-    memcpy(&pool, header.data(), sizeof(pool));
-    hip.rubiaEmulatorSharedSlots(
-        static_cast<char *>(memory) + sizeof(pool) + pool.words * sizeof(uint32_t),
-        reinterpret_cast<void *>(pool.slots), abi::kSharedSlotBytes, *slots);
-  }
-  return sharedPoolOnDevice = memory;
+  const size_t usedAt =
+      sizeof(abi::SharedPool) + abi::sharedPoolWords(*slots) * sizeof(uint32_t);
+  Expected<void *> pool =
+      makePool(hip, *slots, abi::sharedPoolHeaderBytes(*slots), usedAt,
+               [&](uint8_t *header, uint64_t firstSlot) {
+                 abi::makeSharedPoolHeader(header, *slots, firstSlot);
+               });
+  if (pool)
+    sharedPoolOnDevice = *pool;
+  return pool;
+}
+
+Expected<void *> DeviceServices::clusterPool(const Hip &hip) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (clusterPoolOnDevice)
+    return clusterPoolOnDevice;
+  Expected<uint32_t> needed = sharedSlots(hip);
+  if (!needed)
+    return needed.takeError();
+  const uint32_t slots = abi::clusterPoolSlots(*needed);
+  Expected<void *> pool = makePool(hip, slots, abi::clusterPoolHeaderBytes(slots),
+                                   abi::clusterPoolUsedAt(slots),
+                                   [&](uint8_t *header, uint64_t firstSlot) {
+                                     abi::makeClusterPoolHeader(header, slots, firstSlot);
+                                   });
+  if (pool)
+    clusterPoolOnDevice = *pool;
+  return pool;
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "runtime/device/Hip.h"
 #include "runtime/device/OwnStream.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -33,6 +34,8 @@ public:
   llvm::Expected<void *> heap(const Hip &hip);
   /// abi::SharedPool, with slots for all CTAs that can run at once.
   llvm::Expected<void *> sharedPool(const Hip &hip);
+  /// abi::ClusterPool, likewise.
+  llvm::Expected<void *> clusterPool(const Hip &hip);
 
   /// For what the runtime copies and fills for itself.
   OwnStream &stream() { return ownStream; }
@@ -61,12 +64,18 @@ public:
   void forget();
 
 private:
+  /// A pool of slots behind what `makeHeader` writes for `count` slots, of which the first lies at
+  /// an address. `usedAt`: where in the header the words are that tell what of each slot is used.
+  llvm::Expected<void *>
+  makePool(const Hip &hip, uint32_t count, size_t headerBytes, size_t usedAt,
+           llvm::function_ref<void(uint8_t *header, uint64_t firstSlot)> makeHeader);
   static inline std::atomic<bool> hostMemoryShared = false;
   OwnStream ownStream;
   std::mutex mutex; // guards what follows
   size_t ringSize = kDefaultRing, heapSize = kDefaultHeap;
   abi::PrintfRing *ringOnHost = nullptr;
-  void *ringOnDevice = nullptr, *heapOnDevice = nullptr, *sharedPoolOnDevice = nullptr;
+  void *ringOnDevice = nullptr, *heapOnDevice = nullptr, *sharedPoolOnDevice = nullptr,
+       *clusterPoolOnDevice = nullptr;
   uint64_t ringCapacity = 0; // as kernels may write what the ring says of itself
   uint64_t printed = 0;      // a position in the ring
 };

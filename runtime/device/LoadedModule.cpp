@@ -2,6 +2,7 @@
 // Module state and launches. State is one allocation: the trap record, then every variable at its
 // alignment.
 #include "runtime/device/LoadedModule.h"
+#include "runtime/device/ClusterLaunches.h"
 #include "lowering/Abi.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/RunSummary.h"
@@ -294,6 +295,8 @@ Error LoadedModule::fillModuleTable(const Unit &unit) {
     }
     if (slot == abi::kSharedPoolSlot)
       return services->sharedPool(*hip);
+    if (slot == abi::kClusterPoolSlot)
+      return services->clusterPool(*hip);
     if (slot < abi::kFirstVariableSlot)
       return launchError(Kind::CannotCompile,
                          "code object reads reserved slot " + Twine(slot) + " of the module table");
@@ -409,6 +412,7 @@ struct LoadedModule::Compiled {
   void *hipFunction;
   const CodeObjectMetadata::Kernel *code;
   uint32_t ldsBytes; // that a launch asks for beside what the code has
+  bool isForClusters;
 };
 
 // Whether a launch needs more shared memory than this code can give it. `function` is HIP's.
@@ -449,6 +453,7 @@ static Error checkSlot(const Manifest::Kernel &kernel, const CodeObjectMetadata 
 Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel,
                                                         uint64_t threads,
                                                         uint32_t dynamicSharedBytes,
+                                                        bool inClusters,
                                                         ArrayRef<uint8_t> parameters) {
   if (!kernel.error.empty())
     return launchError(Kind::CannotCompile, kernel.error);
@@ -475,11 +480,19 @@ Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &
     void *function = nullptr;
     if (int error = hip->hipModuleGetFunction(&function, (*unit)->module, kernel.name.c_str()))
       return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
-    const bool inMemory = is_contained(metadata.slots, uint32_t(abi::kSharedPoolSlot));
+    const bool isForClusters = metadata.isForClusters();
+    wanted.clusters |= inClusters && metadata.namesClusters && !isForClusters;
+    if (wanted.clusters && metadata.functionAddresses)
+      return launchError(Kind::CannotCompile,
+                         "kernel '" + kernel.name +
+                             "': clusters of several CTAs, and functions whose addresses are taken "
+                             "exist in one form only: RUBIA_SHARED_MEMORY=cluster");
+    const bool inMemory =
+        isForClusters || is_contained(metadata.slots, uint32_t(abi::kSharedPoolSlot));
     if (inMemory) {
       if (Error error = checkSlot(kernel, metadata, dynamicSharedBytes))
         return std::move(error);
-    } else {
+    } else if (!wanted.clusters) {
       Expected<bool> exceeds = exceedsLds(**unit, kernel, function, dynamicSharedBytes);
       if (!exceeds)
         return exceeds.takeError();
@@ -490,7 +503,7 @@ Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &
       const uint32_t ldsBytes = inMemory               ? abi::kSharedPoolLdsBytes
                                 : variant.deviceShared ? 0
                                                        : dynamicSharedBytes;
-      return Compiled{function, code, ldsBytes};
+      return Compiled{function, code, ldsBytes, isForClusters};
     }
     variant = wanted;
   }
@@ -535,9 +548,58 @@ Expected<uint32_t> LoadedModule::maxThreads(const Manifest::Kernel &kernel) {
   return uint32_t(std::min<uint64_t>(kernel.mostThreads(), ready->code->maxThreads));
 }
 
+std::array<uint32_t, 3> clusterOf(const Manifest::Kernel &kernel, const LaunchShape &shape) {
+  std::array<uint32_t, 3> result;
+  for (unsigned i = 0; i < 3; ++i)
+    result[i] = std::max(kernel.requiredCluster[0] ? kernel.requiredCluster[i] : shape.cluster[i], 1u);
+  return result;
+}
+
+static uint64_t ctasOf(const std::array<uint32_t, 3> &cluster) {
+  return uint64_t(cluster[0]) * cluster[1] * cluster[2];
+}
+
+Error LoadedModule::checkCluster(const Manifest::Kernel &kernel, const LaunchShape &shape) {
+  const std::array<uint32_t, 3> cluster = clusterOf(kernel, shape);
+  auto refuse = [&](const Twine &why) {
+    return launchError(Kind::InvalidCluster, "kernel '" + kernel.name + "': clusters of " +
+                                                 Twine(cluster[0]) + " x " + Twine(cluster[1]) +
+                                                 " x " + Twine(cluster[2]) + " CTAs: " + why);
+  };
+  const uint64_t ctas = ctasOf(cluster);
+  if (ctas == 1)
+    return Error::success();
+  if (std::max({cluster[0], cluster[1], cluster[2]}) > abi::kMaxClusterCtas ||
+      ctas > abi::kMaxClusterCtas)
+    return refuse("at most " + Twine(abi::kMaxClusterCtas) + " are possible");
+  if (kernel.maxClusterRank && ctas > kernel.maxClusterRank)
+    return refuse("the kernel allows " + Twine(kernel.maxClusterRank));
+  uint64_t all = 1;
+  for (unsigned i = 0; i < 3; ++i) {
+    if (shape.grid[i] % cluster[i])
+      return refuse("the grid is no multiple of them");
+    all *= shape.grid[i]; // checkShape() has bounded them
+    if (all > INT32_MAX)
+      return refuse("a grid of so many CTAs has no clusters");
+  }
+  int device = 0;
+  if (int error = hip->hipGetDevice(&device))
+    return hipFailure(*hip, "hipGetDevice", error);
+  Expected<int> resident =
+      residentCtas(kernel, shape.block[0] * shape.block[1] * shape.block[2],
+                   shape.dynamicSharedBytes, true);
+  if (!resident)
+    return resident.takeError();
+  const uint64_t room = uint64_t(std::max(*resident, 0)) *
+                        uint64_t(hip->attribute(HipAttribute::MultiprocessorCount, device));
+  if (ctas > room)
+    return refuse("the device has room for " + Twine(room) + " CTAs of this size");
+  return Error::success();
+}
+
 Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
-                                         uint32_t dynamicSharedBytes) {
-  Expected<Compiled> ready = compiled(kernel, threads, dynamicSharedBytes);
+                                         uint32_t dynamicSharedBytes, bool inClusters) {
+  Expected<Compiled> ready = compiled(kernel, threads, dynamicSharedBytes, inClusters);
   if (!ready)
     return ready.takeError();
   if (threads > ready->code->maxThreads)
@@ -556,7 +618,7 @@ Error LoadedModule::prepare(const Manifest::Kernel &kernel, const LaunchShape &s
                             ArrayRef<uint8_t> parameters) {
   Expected<Compiled> ready =
       compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2],
-               shape.dynamicSharedBytes, parameters);
+               shape.dynamicSharedBytes, ctasOf(clusterOf(kernel, shape)) > 1, parameters);
   return ready ? checkShape(kernel, *ready->code, shape) : ready.takeError();
 }
 
@@ -566,13 +628,16 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
     return launchError(Kind::InvalidShape,
                        "kernel '" + kernel.name + "' takes " + Twine(kernel.parameterBytes) +
                            " bytes of parameters, got " + Twine(parameters.size()));
+  const std::array<uint32_t, 3> cluster = clusterOf(kernel, shape);
   Expected<Compiled> ready =
       compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2],
-               shape.dynamicSharedBytes, parameters);
+               shape.dynamicSharedBytes, ctasOf(cluster) > 1, parameters);
   if (!ready)
     return ready.takeError();
   const CodeObjectMetadata::Kernel *code = ready->code;
   if (Error error = checkShape(kernel, *code, shape))
+    return error;
+  if (Error error = checkCluster(kernel, shape))
     return error;
 
   std::vector<uint8_t> arguments(
@@ -588,7 +653,9 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
   trailing.gridId = launches.fetch_add(1, std::memory_order_relaxed) + 1;
   trailing.gridWorkspace =
       shape.gridWorkspace ? shape.gridWorkspace : reinterpret_cast<uint64_t>(state);
-  trailing.flags = shape.explicitCluster ? abi::kExplicitCluster : 0;
+  trailing.cluster = cluster[0] | cluster[1] << 8 | cluster[2] << 16;
+  trailing.flags = (shape.cluster[0] ? abi::kExplicitCluster : 0) |
+                   (hip->isEmulator ? abi::kWorkgroupsInOrder : 0);
   memcpy(arguments.data() + arguments.size() - sizeof(trailing), &trailing, sizeof(trailing));
 
   summary::kernelLaunched(kernel.name);
@@ -609,8 +676,12 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
     size_t size = arguments.size();
     void *extra[] = {kHipLaunchParamBufferPointer, arguments.data(), kHipLaunchParamBufferSize,
                      &size, kHipLaunchParamEnd};
-    error = hip->hipModuleLaunchKernel(ready->hipFunction, grid[0], grid[1], grid[2], block[0],
-                                       block[1], block[2], ready->ldsBytes, stream, nullptr, extra);
+    auto launchKernel = [&] {
+      return hip->hipModuleLaunchKernel(ready->hipFunction, grid[0], grid[1], grid[2], block[0],
+                                        block[1], block[2], ready->ldsBytes, stream, nullptr,
+                                        extra);
+    };
+    error = ready->isForClusters ? launchInTurn(*hip, stream, launchKernel) : launchKernel();
   }
   if (error)
     return hipFailure(*hip, "launch of '" + kernel.name + "'", error);

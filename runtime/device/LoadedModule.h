@@ -8,6 +8,7 @@
 #include "runtime/compiler/Compiler.h"
 #include "runtime/device/DeviceServices.h"
 #include "runtime/device/Hip.h"
+#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,8 +24,11 @@ struct LaunchShape {
   /// A cooperative launch: all CTAs at once, with this workspace for grid.sync(). Else 0, and the
   /// launch has the module's.
   uint64_t gridWorkspace = 0;
-  bool explicitCluster = false; // the launch gave a cluster's size
+  uint32_t cluster[3] = {0, 0, 0}; // CTAs of a cluster, if the launch gives its size
 };
+
+/// The CTAs of a cluster in x, y and z: what the kernel requires, or what the launch gives.
+std::array<uint32_t, 3> clusterOf(const Manifest::Kernel &kernel, const LaunchShape &shape);
 
 /// Why a launch was refused, for the caller to map to a driver code.
 class LaunchError : public llvm::ErrorInfo<LaunchError> {
@@ -35,6 +39,7 @@ public:
     CannotCompile,
     InvalidShape,
     TooManyThreads, ///< for the registers or the warp form of the code
+    InvalidCluster,
     OutOfResources,
     System,
     Hip
@@ -92,8 +97,9 @@ public:
 
   /// How many CTAs of this size a multiprocessor holds at once: HIP's answer for the workgroup that
   /// is dispatched. Compiles the kernel's unit at the first call.
+  /// `inClusters`: of several.
   llvm::Expected<int> residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
-                                   uint32_t dynamicSharedBytes);
+                                   uint32_t dynamicSharedBytes, bool inClusters = false);
 
   /// Copies pointers to values (cuLaunchKernel's kernelParams) into a parameter buffer.
   static std::vector<uint8_t> pack(const Manifest::Kernel &kernel, void *const *values);
@@ -115,10 +121,11 @@ private:
   struct Unit;
   struct Compiled; // a kernel that is ready to run
   llvm::Expected<Compiled> compiled(const Manifest::Kernel &kernel, uint64_t threads,
-                                    uint32_t dynamicSharedBytes = 0,
+                                    uint32_t dynamicSharedBytes = 0, bool inClusters = false,
                                     llvm::ArrayRef<uint8_t> parameters = {});
   llvm::Expected<bool> exceedsLds(const Unit &unit, const Manifest::Kernel &kernel, void *function,
                                   uint32_t dynamicSharedBytes);
+  llvm::Error checkCluster(const Manifest::Kernel &kernel, const LaunchShape &shape);
   llvm::Error initializeState();
   llvm::Error makeState();
   llvm::StringRef nameOfUnit(uint32_t number) const;

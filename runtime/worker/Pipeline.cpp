@@ -238,6 +238,9 @@ Manifest PtxImage::manifest() const {
       k.parameterBytes = layout.sizeInBytes;
       std::copy_n(kernel->attributes.maxThreads, 3, k.maxThreads);
       std::copy_n(kernel->attributes.requiredThreads, 3, k.requiredThreads);
+      std::copy_n(kernel->attributes.requiredCluster, 3, k.requiredCluster);
+      k.maxClusterRank = kernel->attributes.maxClusterRank;
+      k.explicitCluster = kernel->attributes.explicitCluster;
       k.staticSharedBytes = sharedBytes[index];
       k.error = errorsOf(*kernel);
       if (k.error.empty() && !unitError.empty())

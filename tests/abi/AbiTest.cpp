@@ -76,11 +76,13 @@ std::optional<uint64_t> symbolSize(const codegen::CodeObject &object, StringRef 
 }
 
 TEST(Abi, NumbersAreFixed) {
-  EXPECT_EQ(rubia::abi::kVersion, 8u);
+  EXPECT_EQ(rubia::abi::kVersion, 9u);
   EXPECT_STREQ(rubia::abi::kModuleTable, "__rubia_module_table");
   EXPECT_EQ(rubia::abi::kTrapRecordSlot, 0u);
   EXPECT_EQ(rubia::abi::kPrintfRingSlot, 1u);
   EXPECT_EQ(rubia::abi::kDeviceHeapSlot, 2u);
+  EXPECT_EQ(rubia::abi::kSharedPoolSlot, 4u);
+  EXPECT_EQ(rubia::abi::kClusterPoolSlot, 5u);
   EXPECT_EQ(rubia::abi::kFirstVariableSlot, 8u);
   using L = rubia::abi::LaunchArguments;
   EXPECT_EQ(sizeof(L), 64u);
@@ -89,6 +91,8 @@ TEST(Abi, NumbersAreFixed) {
   EXPECT_EQ(offsetof(L, nctaid), 16u);
   EXPECT_EQ(offsetof(L, gridId), 32u);
   EXPECT_EQ(offsetof(L, gridWorkspace), 40u);
+  EXPECT_EQ(offsetof(L, flags), 48u);
+  EXPECT_EQ(offsetof(L, cluster), 52u);
   using T = rubia::abi::TrapRecord;
   EXPECT_EQ(offsetof(T, reason), 4u);
   EXPECT_EQ(offsetof(T, place), 8u);

@@ -189,7 +189,7 @@ TEST_F(Launch, AttributesAreHonouredOrRefused) {
   EXPECT_EQ(with(attributeOf(kLaunchIgnore, 0)), kSuccess);
   EXPECT_EQ(with(attributeOf(kLaunchProgrammaticStreamSerialization, 1)), kSuccess);
   EXPECT_EQ(with(attributeOf(kLaunchClusterDimension, 1)), kSuccess);
-  EXPECT_EQ(with(attributeOf(kLaunchClusterDimension, 2)), kNotSupported);
+  EXPECT_EQ(with(attributeOf(kLaunchClusterDimension, 2)), kInvalidClusterSize); // of one CTA
   EXPECT_EQ(with(attributeOf(kLaunchDeviceUpdatableKernelNode, 1)), kNotSupported);
   EXPECT_EQ(with(attributeOf(LaunchAttributeId(99), 0)), kNotSupported);
   Event *event = nullptr;
@@ -253,7 +253,8 @@ TEST_F(Launch, GridsKnowHowTheyWereLaunched) {
   EXPECT_EQ(cooperative(facts, 1 << 20, 32), kCooperativeLaunchTooLarge);
   // Why it cannot be launched at all comes first.
   EXPECT_EQ(cooperative(kernel(library, "unlinked"), 1, 1), kInvalidPtx);
-  EXPECT_EQ(launch(kernel(library, "clusters"), 2, 1, 0, nullptr), kInvalidPtx);
+  EXPECT_EQ(launch(kernel(library, "clusters"), 2, 1, 0, nullptr), kSuccess);
+  EXPECT_EQ(launch(kernel(library, "clusters"), 3, 1, 0, nullptr), kInvalidClusterSize);
 
   LaunchAttribute attribute = attributeOf(kLaunchClusterDimension, 1);
   LaunchConfig config{{1, 1, 1}, {1, 1, 1}, 0, nullptr, &attribute, 1};
@@ -311,12 +312,12 @@ TEST_F(Launch, OccupancyIsHips) {
   size_t shared = 0;
   ASSERT_EQ(cu("cuOccupancyAvailableDynamicSMemPerBlock", &shared, reverse, 2, 128), kSuccess);
   EXPECT_EQ(shared, 32u << 10);
-  int size = 0; // of a cluster: one CTA
+  int size = 0; // of a cluster
   LaunchConfig config{{1, 1, 1}, {64, 1, 1}, 0, nullptr, nullptr, 0};
   EXPECT_EQ(cu("cuOccupancyMaxPotentialClusterSize", &size, reverse,
                static_cast<const LaunchConfig *>(&config)),
             kSuccess);
-  EXPECT_EQ(size, 1);
+  EXPECT_EQ(size, 8);
 }
 
 TEST_F(Launch, LibrariesEndWithTheirKernels) {

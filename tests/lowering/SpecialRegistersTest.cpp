@@ -113,11 +113,12 @@ TEST(LoweringSpecialRegisters, ClustersGivenInPtxAreExplicit) {
       HasSubstr("store i1 true"));
 }
 
-TEST(LoweringSpecialRegisters, ClustersOfMoreThanOneCtaAreRefused) {
-  Lowered result = lowered(kernel("ret;", "", ".reqnctapercluster 2, 2"));
+TEST(LoweringSpecialRegisters, ClustersOfMoreThanSixteenCtasAreRefused) {
+  Lowered result = lowered(kernel("ret;", "", ".reqnctapercluster 4, 8"));
   ASSERT_EQ(result.diagnostics.size(), 1u);
   EXPECT_TRUE(result.diagnostics[0].unsupported);
-  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("requires clusters of 4 CTAs"));
+  EXPECT_THAT(result.diagnostics[0].message, HasSubstr("requires clusters of 32 CTAs"));
+  EXPECT_TRUE(lowered(kernel("ret;", "", ".reqnctapercluster 4, 4")).diagnostics.empty());
   EXPECT_TRUE(lowered(kernel("ret;", "", ".reqnctapercluster 1")).diagnostics.empty());
   EXPECT_TRUE(lowered(kernel("ret;", "", ".maxclusterrank 8")).diagnostics.empty());
 }

@@ -4,8 +4,7 @@
 //
 // They are done at once: from global memory to LDS by all lanes of the warp (WholeWaveCopies.h),
 // else by the thread that starts them. What waits for them, an mbarrier's tx-count or a group, is
-// told when they are done; bulk groups need no attention. A cluster is one CTA, so that
-// .shared::cluster is .shared, and copies to several CTAs are copies to this one.
+// told when they are done; bulk groups need no attention.
 #include "lowering/lib/asynchronous/BulkCopies.h"
 #include "lowering/lib/asynchronous/Mbarriers.h"
 #include "lowering/lib/asynchronous/RuntimeErrors.h"
@@ -136,18 +135,48 @@ void copyMasked(FunctionLowering &fn, const Bulk &bulk, Value *mask) {
 
 } // namespace
 
-void inMulticast(FunctionLowering &fn, const ptx::Instruction &inst, unsigned maskOperand,
-                 function_ref<void()> copy) {
-  if (!inst.spelling->has(ptx::Mod::MulticastCluster))
-    return copy();
+Value *shifted(FunctionLowering &fn, Value *pointer, Value *shift) {
+  return shift ? fn.builder().CreateGEP(fn.builder().getInt8Ty(), pointer, shift) : pointer;
+}
+
+void forEachCta(FunctionLowering &fn, Value *mask, function_ref<void(Value *shift)> copy) {
   IRBuilder<> &b = fn.builder();
-  BasicBlock *here = fn.newBlock("multicast.here"), *next = fn.newBlock("multicast.next");
+  BasicBlock *before = b.GetInsertBlock(), *head = fn.newBlock("multicast.next"),
+             *inside = fn.newBlock("multicast.cta"), *done = fn.newBlock("multicast.done");
+  Value *own = fn.clusterRank();
+  b.CreateBr(head);
+  b.SetInsertPoint(head);
+  PHINode *left = b.CreatePHI(b.getInt32Ty(), 2);
+  left->addIncoming(mask, before);
+  b.CreateCondBr(b.CreateICmpNE(left, b.getInt32(0)), inside, done);
+  b.SetInsertPoint(inside);
+  Value *rank = b.CreateBinaryIntrinsic(Intrinsic::cttz, left, b.getFalse());
+  Value *slots = b.CreateSExt(b.CreateSub(rank, own), b.getInt64Ty());
+  copy(b.CreateMul(slots, b.getInt64(abi::kSharedSlotBytes)));
+  left->addIncoming(b.CreateAnd(left, b.CreateSub(left, b.getInt32(1))), b.GetInsertBlock());
+  b.CreateBr(head);
+  b.SetInsertPoint(done);
+}
+
+void inMulticast(FunctionLowering &fn, const ptx::Instruction &inst, unsigned maskOperand,
+                 function_ref<void(Value *shift)> copy) {
+  if (!inst.spelling->has(ptx::Mod::MulticastCluster))
+    return copy(nullptr);
+  IRBuilder<> &b = fn.builder();
   Value *mask = fn.read(inst.operands[maskOperand], ptx::Type::U16);
+  if (fn.unit().isForClusters()) {
+    Value *wide = b.CreateZExt(mask, b.getInt32Ty());
+    Value *ctas = fn.specialRegister(ptx::SpecialRegister::ClusterNCtaRank, 0xff);
+    failIf(fn, inst, b.CreateICmpNE(b.CreateLShr(wide, b.CreateAnd(ctas, 31)), b.getInt32(0)),
+           abi::TrapReason::IllegalInstruction, "the cluster has no such CTA");
+    return forEachCta(fn, wide, copy);
+  }
+  BasicBlock *here = fn.newBlock("multicast.here"), *next = fn.newBlock("multicast.next");
   failIf(fn, inst, b.CreateICmpUGT(mask, ConstantInt::get(mask->getType(), 1)),
          abi::TrapReason::IllegalInstruction, "the cluster has no such CTA");
   b.CreateCondBr(b.CreateTrunc(mask, b.getInt1Ty()), here, next);
   b.SetInsertPoint(here);
-  copy();
+  copy(nullptr);
   b.CreateBr(next);
   b.SetInsertPoint(next);
 }
@@ -164,20 +193,22 @@ Expected<Value *> lowerCpAsyncBulk(FunctionLowering &fn, const ptx::Instruction 
     copyMasked(fn, *bulk, fn.read(inst.operands.back(), ptx::Type::U16));
     return nullptr;
   }
-  inMulticast(fn, inst, 4, [&] {
+  inMulticast(fn, inst, 4, [&](Value *shift) {
     if (!bulk->mbarrier) {
       fn.builder().CreateMemCpy(bulk->to, Align(kBulkUnit), bulk->from, Align(kBulkUnit),
                                 bulk->bytes);
       return;
     }
     const bool fromGlobal = inst.spelling->has(ptx::Mod::Global);
+    Bulk part = *bulk;
+    part.to = shifted(fn, bulk->to, shift);
     if (fromGlobal && !fn.unit().sharedInMemory())
       copyByWholeWave(fn, fn.sharedAddress(bulk->to),
                       fn.builder().CreatePtrToInt(bulk->from, fn.builder().getInt64Ty()),
                       bulk->bytes);
     else
-      copyToShared(fn, *bulk);
-    completeBytes(fn, inst, bulk->mbarrier, bulk->bytes);
+      copyToShared(fn, part);
+    completeBytes(fn, inst, shifted(fn, bulk->mbarrier, shift), bulk->bytes);
   });
   return nullptr;
 }

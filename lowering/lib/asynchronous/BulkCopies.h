@@ -17,9 +17,16 @@ void needExplicitCluster(FunctionLowering &fn, const ptx::Instruction &inst);
 void forEachStep(FunctionLowering &fn, llvm::Value *end, unsigned step,
                  llvm::function_ref<void(llvm::Value *offset)> body);
 
-/// Builds a copy, to be done only where the CTA is in .multicast::cluster's mask, if there is one.
+/// Builds a copy, to be done for each CTA in .multicast::cluster's mask, if there is one. `shift`:
+/// how far what corresponds to an address lies from it in that CTA's shared memory, in bytes (i64);
+/// null: it is this CTA.
 void inMulticast(FunctionLowering &fn, const ptx::Instruction &inst, unsigned maskOperand,
-                 llvm::function_ref<void()> copy);
+                 llvm::function_ref<void(llvm::Value *shift)> copy);
+/// The same for a mask (i32) of CTAs of a cluster that may have several.
+void forEachCta(FunctionLowering &fn, llvm::Value *mask,
+                llvm::function_ref<void(llvm::Value *shift)> copy);
+/// `shift` null: the pointer.
+llvm::Value *shifted(FunctionLowering &fn, llvm::Value *pointer, llvm::Value *shift);
 
 /// st.async and red.async with an mbarrier.
 llvm::Expected<llvm::Value *> storeAndComplete(FunctionLowering &fn, const ptx::Instruction &inst);

@@ -9,6 +9,8 @@
 #include "lowering/lib/asynchronous/RuntimeErrors.h"
 #include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/FunctionLowering.h"
+#include "lowering/lib/frame/UnitLowering.h"
+#include "ptx-frontend/SpecialRegisters.h"
 
 using namespace llvm;
 
@@ -17,7 +19,7 @@ namespace rubia::lowering {
 constexpr unsigned kResponseBytes = 16, kAnswerWords = 4, kFoundAt = 3;
 
 // clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes
-//   {.multicast::cluster::all}.b128 [a], [mbar]   A cluster is one CTA: all of its CTAs are this.
+//   {.multicast::cluster::all}.b128 [a], [mbar]
 Expected<Value *> lowerClusterTryCancel(FunctionLowering &fn, const ptx::Instruction &inst) {
   IRBuilder<> &b = fn.builder();
   const ptx::StateSpace space = inst.spelling->space(); // none: generic
@@ -27,9 +29,18 @@ Expected<Value *> lowerClusterTryCancel(FunctionLowering &fn, const ptx::Instruc
     return nullptr;
   failIfMisaligned(fn, inst, response, kResponseBytes);
   auto *type = FixedVectorType::get(b.getInt32Ty(), kAnswerWords);
-  markAsyncStore(
-      b.CreateAlignedStore(Constant::getNullValue(type), response, Align(kResponseBytes)));
-  completeBytes(fn, inst, mbarrier, b.getInt32(kResponseBytes));
+  auto answer = [&](Value *shift) {
+    markAsyncStore(b.CreateAlignedStore(Constant::getNullValue(type), shifted(fn, response, shift),
+                                        Align(kResponseBytes)));
+    completeBytes(fn, inst, shifted(fn, mbarrier, shift), b.getInt32(kResponseBytes));
+  };
+  if (!inst.spelling->has(ptx::Mod::MulticastClusterAll) || !fn.unit().isForClusters()) {
+    answer(nullptr);
+    return nullptr;
+  }
+  Value *ctas = fn.specialRegister(ptx::SpecialRegister::ClusterNCtaRank, 0xff);
+  Value *all = b.CreateShl(b.getInt32(1), b.CreateAnd(ctas, 31));
+  forEachCta(fn, b.CreateSub(all, b.getInt32(1)), answer);
   return nullptr;
 }
 

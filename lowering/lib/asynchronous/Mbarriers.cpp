@@ -10,7 +10,7 @@
 //
 // A phase ends when it waits for no arrival and its tx-count is zero. Who changes the object does
 // so by compare and swap, so that each change belongs to one phase. The state that arrive returns
-// is the object before it. A cluster is one CTA, so that .cluster asks for no more than .cta.
+// is the object before it. Where a cluster is one CTA, .cluster asks for no more than .cta.
 #include "lowering/lib/asynchronous/Mbarriers.h"
 #include "lowering/lib/asynchronous/RuntimeErrors.h"
 #include "lowering/lib/frame/AsyncNotes.h"
@@ -28,7 +28,10 @@ constexpr unsigned kCountBits = 20, kTxBits = 21;
 constexpr unsigned kExpectedAt = kCountBits, kTxAt = 2 * kCountBits, kPhaseAt = 63;
 constexpr uint64_t kCountMask = (1u << kCountBits) - 1, kTxMask = (1u << kTxBits) - 1;
 
-SyncScope::ID workgroup(FunctionLowering &fn) { return syncScopeOf(fn.context(), ptx::Mod::Cta); }
+// Other CTAs of a cluster may arrive, and complete bytes of what they have copied.
+SyncScope::ID scopeOf(FunctionLowering &fn) {
+  return syncScopeOf(fn.context(), fn.unit().isForClusters() ? ptx::Mod::Cluster : ptx::Mod::Cta);
+}
 
 Value *field(IRBuilder<> &b, Value *object, unsigned at, uint64_t mask) {
   return b.CreateTrunc(b.CreateAnd(b.CreateLShr(object, at), mask), b.getInt32Ty());
@@ -44,7 +47,7 @@ Value *objectOf(IRBuilder<> &b, Value *pending, Value *expected, Value *tx, Valu
 
 Value *load(FunctionLowering &fn, Value *place) {
   LoadInst *load = fn.builder().CreateAlignedLoad(fn.intType(64), place, Align(8));
-  load->setAtomic(AtomicOrdering::Monotonic, workgroup(fn));
+  load->setAtomic(AtomicOrdering::Monotonic, scopeOf(fn));
   return fn.builder().CreateFreeze(load);
 }
 
@@ -58,7 +61,7 @@ Value *changeMbarrier(FunctionLowering &fn, const ptx::Instruction &inst, Value 
   Value *drops = change.drops ? change.drops : zero, *tx = change.tx ? change.tx : zero;
   failIfMisaligned(fn, inst, place, 8);
   if (change.releases)
-    b.CreateFence(AtomicOrdering::Release, workgroup(fn));
+    b.CreateFence(AtomicOrdering::Release, scopeOf(fn));
   Value *start = load(fn, place);
   BasicBlock *before = b.GetInsertBlock(), *again = fn.newBlock("mbarrier.again"),
              *done = fn.newBlock("mbarrier.done");
@@ -89,7 +92,7 @@ Value *changeMbarrier(FunctionLowering &fn, const ptx::Instruction &inst, Value 
                          bytes /* 0 if it is over */, b.CreateSelect(isOver, nextPhase, phase));
   AtomicCmpXchgInst *swap =
       b.CreateAtomicCmpXchg(place, old, made, Align(8), AtomicOrdering::Monotonic,
-                            AtomicOrdering::Monotonic, workgroup(fn));
+                            AtomicOrdering::Monotonic, scopeOf(fn));
   old->addIncoming(b.CreateExtractValue(swap, 0), b.GetInsertBlock());
   b.CreateCondBr(b.CreateExtractValue(swap, 1), done, again);
   b.SetInsertPoint(done);
@@ -105,7 +108,7 @@ Expected<Value *> lowerMbarrierInit(FunctionLowering &fn, const ptx::Instruction
   failIfMisaligned(fn, inst, place, 8);
   Value *count = fn.source(1);
   b.CreateAlignedStore(objectOf(b, count, count, b.getInt32(0), b.getInt64(0)), place, Align(8))
-      ->setAtomic(AtomicOrdering::Monotonic, workgroup(fn));
+      ->setAtomic(AtomicOrdering::Monotonic, scopeOf(fn));
   return nullptr;
 }
 
@@ -173,7 +176,7 @@ Expected<Value *> lowerMbarrierWait(FunctionLowering &fn, const ptx::Instruction
   b.CreateBr(next);
   b.SetInsertPoint(next);
   if (!spelling.has(ptx::Mod::Relaxed))
-    b.CreateFence(AtomicOrdering::Acquire, workgroup(fn));
+    b.CreateFence(AtomicOrdering::Acquire, scopeOf(fn));
   return isOver;
 }
 
@@ -197,7 +200,7 @@ Expected<Value *> lowerCpAsyncMbarrierArrive(FunctionLowering &fn, const ptx::In
     change.arrivals = fn.builder().getInt32(1);
     changeMbarrier(fn, inst, place, change);
   } else {
-    fn.builder().CreateFence(AtomicOrdering::Release, workgroup(fn));
+    fn.builder().CreateFence(AtomicOrdering::Release, scopeOf(fn));
   }
   return nullptr;
 }

@@ -72,13 +72,13 @@ Function *tensorFunction(FunctionLowering &fn, StringRef name) {
   return fn.unit().driverFunction(fn.unit().sharedInMemory() ? name.str() + "_beyond" : name.str());
 }
 
-// Calls a device function, and ends the kernel where the H100 does.
+// Calls a device function, and ends the kernel where the H100 does. `shift`: inMulticast().
 Value *callTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef name,
-                  ArrayRef<Value *> given) {
+                  ArrayRef<Value *> given, Value *shift = nullptr) {
   IRBuilder<> &b = fn.builder();
   SmallVector<Value *, 12> arguments(given);
   if (fn.unit().sharedInMemory())
-    arguments.push_back(b.CreatePtrToInt(fn.sharedSlot(), b.getInt64Ty()));
+    arguments.push_back(b.CreatePtrToInt(shifted(fn, fn.sharedBase(), shift), b.getInt64Ty()));
   CallInst *bytes = b.CreateCall(tensorFunction(fn, name), arguments);
   struct Wrong {
     uint32_t code;
@@ -155,8 +155,9 @@ Expected<Value *> lowerCpAsyncBulkTensor(FunctionLowering &fn, const ptx::Instru
                             : b.getInt32(0));
   arguments.push_back(b.getInt32(rankOf(spelling) | (isIm2col ? 8 : 0)));
   markStores(*tensorFunction(fn, "tensor_load"));
-  inMulticast(fn, inst, isIm2col ? 4 : 3, [&] {
-    completeBytes(fn, inst, mbarrier, callTensor(fn, inst, "tensor_load", arguments));
+  inMulticast(fn, inst, isIm2col ? 4 : 3, [&](Value *shift) {
+    Value *bytes = callTensor(fn, inst, "tensor_load", arguments, shift);
+    completeBytes(fn, inst, shifted(fn, mbarrier, shift), bytes);
   });
   return nullptr;
 }

@@ -159,7 +159,7 @@ AcceptedInstructions *FunctionLowering::acceptedInstructions() const {
                                << int(m.smVariant) << ' ' << m.addressSize << m.texmodeIndependent
                                << m.debug << m.mapF64ToF32 << ' ' << int(unitLowering.warpForm.form)
                                << int(options().fit) << flushesF32Denormals()
-                               << unitLowering.sharedInMemory() << unitLowering.passesModuleLocals
+                               << unitLowering.sharedInMemory() << unitLowering.isForClusters() << unitLowering.passesModuleLocals
                                << unitLowering.isDeviceLibrary << ' ' << source_.isKernel
                                << takesParameterAddress << takesArgumentAddress;
   return &unitLowering.experience->in(context);

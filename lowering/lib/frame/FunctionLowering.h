@@ -159,12 +159,21 @@ public:
   /// A pointer that is known to point to shared memory, also a generic one, in the address space of
   /// shared memory.
   llvm::Value *intoShared(llvm::Value *pointer);
-  /// The 32-bit .shared address of a pointer that intoShared() gave.
+  /// Where a pointer that intoShared() gave points to, in 32 bits: from sharedBase() on, where
+  /// shared memory lies in device memory, else in LDS.
   llvm::Value *sharedAddress(llvm::Value *pointer);
-  /// Whether a generic pointer points to shared memory.
+  /// Whether a generic pointer points to shared memory, of any CTA of the cluster.
   llvm::Value *isShared(llvm::Value *pointer);
+  /// The same of this CTA's.
+  llvm::Value *isOwnShared(llvm::Value *pointer);
   /// Where the CTA's shared memory starts, if UnitLowering::sharedInMemory().
   llvm::Value *sharedSlot();
+  /// The same, or where that of the cluster starts.
+  llvm::Value *sharedBase();
+  /// %cluster_ctarank, if UnitLowering::isForClusters().
+  llvm::Value *clusterRank();
+  /// The .shared address (i32) of what lies `offset` (i32) behind sharedBase().
+  llvm::Value *clusterAddress(llvm::Value *offset);
   /// The address of a variable in its own state space, as an i64: what `mov` gives.
   llvm::Value *addressOf(const ptx::Variable &variable);
   /// The generic address that corresponds to an address (i64) in a state space.
@@ -205,6 +214,8 @@ public:
   llvm::ArrayRef<ptx::Operand> destinationOperands() const;
 
 private:
+  bool reachesCluster() const;
+  llvm::Value *isWithinShared(llvm::Value *pointer, llvm::Value *start, llvm::Value *bytes);
   void lowerInstruction(const ptx::Instruction &inst);
   llvm::Value *guardOf(const ptx::Instruction &inst);
   /// The same, but that one is passed over which was accepted before.
@@ -260,7 +271,7 @@ private:
   llvm::DenseMap<llvm::Type *, llvm::Value *> undefined;
   llvm::DenseMap<const ptx::Variable *, llvm::Value *> variables;
   llvm::Value *moduleLocalFrame = nullptr;
-  llvm::Value *slot = nullptr;
+  llvm::Value *slot = nullptr, *base = nullptr, *rank = nullptr;
   llvm::DenseMap<const ptx::Variable *, uint32_t> kernelParameters; // offset
   std::vector<llvm::BasicBlock *> labels;
   /// Of a kernel: whether it takes the address of parameters of its own, and of arguments for

@@ -5,6 +5,7 @@
 // the CTA has to be computed: its linear index from the hardware's id, and %tid from that by
 // division.
 #include "lowering/lib/frame/LaunchState.h"
+#include "lowering/lib/frame/ClusterSlots.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include <cstddef>
@@ -55,6 +56,46 @@ Value *LaunchState::gridSize(unsigned dimension) {
 }
 
 Value *LaunchState::ctaIndex(unsigned dimension) {
+  if (!unit.isForClusters())
+    return workgroupIndex(dimension);
+  Value *&index = ctaIndexes[dimension];
+  if (!index)
+    index = loadCtaIndex(unit, builder, dimension);
+  return index;
+}
+
+Value *LaunchState::indexInCluster(unsigned dimension) {
+  if (!unit.isForClusters())
+    return builder.getInt32(0);
+  return builder.CreateURem(ctaIndex(dimension), clusterSize(dimension));
+}
+
+Value *LaunchState::clusterIndex(unsigned dimension) {
+  if (!unit.isForClusters())
+    return ctaIndex(dimension);
+  return builder.CreateUDiv(ctaIndex(dimension), clusterSize(dimension));
+}
+
+Value *LaunchState::clustersInGrid(unsigned dimension) {
+  if (!unit.isForClusters())
+    return gridSize(dimension);
+  return builder.CreateUDiv(gridSize(dimension), clusterSize(dimension));
+}
+
+// What a launch without clusters gives is 0.
+Value *LaunchState::clusterSize(unsigned dimension) {
+  if (!unit.isForClusters())
+    return builder.getInt32(1);
+  Value *sizes = argument(offsetof(abi::LaunchArguments, cluster), 32);
+  Value *size = builder.CreateAnd(builder.CreateLShr(sizes, 8 * dimension), 0xff);
+  return builder.CreateBinaryIntrinsic(Intrinsic::umax, size, builder.getInt32(1));
+}
+
+Value *LaunchState::clusterCtas() {
+  return builder.CreateMul(builder.CreateMul(clusterSize(0), clusterSize(1)), clusterSize(2));
+}
+
+Value *LaunchState::workgroupIndex(unsigned dimension) {
   constexpr Intrinsic::ID kIds[] = {Intrinsic::amdgcn_workgroup_id_x,
                                     Intrinsic::amdgcn_workgroup_id_y,
                                     Intrinsic::amdgcn_workgroup_id_z};

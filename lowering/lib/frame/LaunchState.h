@@ -17,12 +17,18 @@ public:
   LaunchState(UnitLowering &unit, const ptx::Function *function, llvm::IRBuilder<> &builder)
       : unit(unit), function(function), builder(builder) {}
 
-  llvm::Value *threadIndex(unsigned dimension); // %tid
-  llvm::Value *ctaSize(unsigned dimension);     // %ntid
-  llvm::Value *ctaIndex(unsigned dimension);    // %ctaid
-  llvm::Value *gridSize(unsigned dimension);    // %nctaid
-  llvm::Value *laneIndex();                     // %laneid
-  llvm::Value *laneInWave();                    // another one only in the packed form
+  llvm::Value *threadIndex(unsigned dimension);    // %tid
+  llvm::Value *ctaSize(unsigned dimension);        // %ntid
+  llvm::Value *ctaIndex(unsigned dimension);       // %ctaid
+  llvm::Value *workgroupIndex(unsigned dimension); // the same, but for clusters of several CTAs
+  llvm::Value *gridSize(unsigned dimension);       // %nctaid
+  llvm::Value *clusterSize(unsigned dimension);    // %cluster_nctaid
+  llvm::Value *clusterCtas();                      // %cluster_nctarank
+  llvm::Value *indexInCluster(unsigned dimension); // %cluster_ctaid
+  llvm::Value *clusterIndex(unsigned dimension);   // %clusterid
+  llvm::Value *clustersInGrid(unsigned dimension); // %nclusterid
+  llvm::Value *laneIndex();                        // %laneid
+  llvm::Value *laneInWave();                       // another one only in the packed form
   llvm::Value *isUpperWarp(); // packed form: whether the thread is in the wave's lanes 32 to 63
   llvm::Value *linearThreadIndex();                    // x fastest
   llvm::Value *threadCount();                          // of the CTA
@@ -42,7 +48,7 @@ private:
   llvm::Value *arguments = nullptr;
   llvm::Value *lane = nullptr, *waveLane = nullptr, *upper = nullptr;
   llvm::Value *linear = nullptr, *wave = nullptr;
-  llvm::DenseMap<unsigned, llvm::Value *> fields, ids, threadIndexes;
+  llvm::DenseMap<unsigned, llvm::Value *> fields, ids, threadIndexes, ctaIndexes;
 };
 
 /// Claims the trap record if nobody has, says why and where, and ends the wave.

@@ -7,9 +7,8 @@
 // What the CTA before wrote into a slot must not come late: it releases to the device before it
 // frees the slot, and who takes it acquires.
 #include "lowering/lib/frame/SharedSlot.h"
-#include "lowering/lib/frame/LaunchState.h"
-#include "llvm/IR/IntrinsicsAMDGPU.h"
-#include "llvm/IR/Module.h"
+#include "lowering/lib/frame/ClusterSlots.h"
+#include "lowering/lib/frame/SlotBuilder.h"
 #include <cstddef>
 
 using namespace llvm;
@@ -18,83 +17,12 @@ namespace rubia::lowering {
 
 namespace {
 
-// What the bodies below are made with.
-struct Builder {
-  IRBuilder<> &b;
-  UnitLowering &unit;
-  SyncScope::ID workgroup, agent;
-
-  Builder(UnitLowering &unit, IRBuilder<> &b)
-      : b(b), unit(unit), workgroup(b.getContext().getOrInsertSyncScopeID("workgroup")),
-        agent(b.getContext().getOrInsertSyncScopeID("agent")) {}
-
-  BasicBlock *block(const Twine &name) {
-    Function *function = b.GetInsertBlock()->getParent();
-    return BasicBlock::Create(b.getContext(), name, function);
-  }
-  // Goes on in a new block if a condition holds; both come to the block that is returned.
-  BasicBlock *enterIf(Value *condition, const Twine &name) {
-    BasicBlock *inside = block(name), *behind = block(name + ".end");
-    b.CreateCondBr(condition, inside, behind);
-    b.SetInsertPoint(inside);
-    return behind;
-  }
-  void goOn(BasicBlock *behind) {
-    b.CreateBr(behind);
-    b.SetInsertPoint(behind);
-  }
-
-  Value *activeLanes() {
-    Value *mask = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {b.getIntNTy(unit.target.waveSize)},
-                                    {b.getTrue()});
-    return b.CreateZExtOrTrunc(b.CreateUnaryIntrinsic(Intrinsic::ctpop, mask), b.getInt32Ty());
-  }
-  Value *isFirstActive() {
-    Value *mask = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {b.getIntNTy(unit.target.waveSize)},
-                                    {b.getTrue()});
-    Value *before = b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_lo,
-                                      {b.CreateTrunc(mask, b.getInt32Ty()), b.getInt32(0)});
-    if (unit.target.waveSize == 64)
-      before = b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_hi,
-                                 {b.CreateTrunc(b.CreateLShr(mask, 32), b.getInt32Ty()), before});
-    return b.CreateICmpEQ(before, b.getInt32(0));
-  }
-  Value *firstLane(Value *value) {
-    return b.CreateIntrinsic(value->getType(), Intrinsic::amdgcn_readfirstlane, {value});
-  }
-
-  Value *word(uint32_t offset) {
-    return b.CreateConstGEP1_32(b.getInt8Ty(), unit.slotWords(), offset);
-  }
-  Value *lanesOf(Value *wave) { return b.CreateGEP(b.getInt32Ty(), word(SlotWords::kLanes), wave); }
-  Value *modify(AtomicRMWInst::BinOp operation, Value *place, Value *value, SyncScope::ID scope) {
-    AtomicRMWInst *update =
-        b.CreateAtomicRMW(operation, place, value, Align(4), AtomicOrdering::Monotonic, scope);
-    // The pool is memory of the device: see Atomics.cpp.
-    for (StringRef fact : {"amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory"})
-      update->setMetadata(fact, MDNode::get(b.getContext(), {}));
-    return update;
-  }
-  void store(Value *value, Value *place, SyncScope::ID scope) {
-    b.CreateAlignedStore(value, place, Align(4))->setAtomic(AtomicOrdering::Monotonic, scope);
-  }
-  Value *load(Value *place, SyncScope::ID scope) {
-    LoadInst *load = b.CreateAlignedLoad(b.getInt32Ty(), place, Align(4));
-    load->setAtomic(AtomicOrdering::Monotonic, scope);
-    return load;
-  }
-
-  // ---------- The pool
+struct Builder : SlotBuilder {
+  using SlotBuilder::SlotBuilder;
 
   Value *pool() {
     return b.CreateIntToPtr(unit.loadModuleTable(b, abi::kSharedPoolSlot),
                             b.getPtrTy(kGlobalSpace));
-  }
-  Value *poolField(Value *pool, size_t offset, unsigned bits) {
-    LoadInst *load = b.CreateAlignedLoad(
-        b.getIntNTy(bits), b.CreateConstGEP1_64(b.getInt8Ty(), pool, offset), Align(bits / 8));
-    load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(b.getContext(), {}));
-    return load;
   }
   // Of the words with a bit for each slot.
   Value *takenWord(Value *pool, Value *index) {
@@ -150,7 +78,7 @@ void freeSlot(Builder &c) {
   b.CreateFence(AtomicOrdering::Acquire, c.workgroup);
   Value *slot = c.load(c.word(SlotWords::kNumber), c.workgroup);
   Value *pool = c.pool();
-  Value *words = c.poolField(pool, offsetof(abi::SharedPool, words), 32);
+  Value *words = c.constantField(pool, offsetof(abi::SharedPool, words), 32);
   c.store(b.getInt32(0), c.bytesOf(pool, words, slot), c.agent);
   b.CreateFence(AtomicOrdering::Release, c.agent);
   Value *mask = b.CreateShl(b.getInt32(1), b.CreateAnd(slot, 31));
@@ -172,6 +100,8 @@ void countWave(Builder &c, Value *isOver) {
 } // namespace
 
 Value *takeSharedSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilder<> &b) {
+  if (unit.isForClusters())
+    return takeClusterSlot(unit, kernel, b);
   Builder c(unit, b);
   LaunchState launch(unit, &kernel, b);
   Value *wave = launch.waveIndex();
@@ -191,12 +121,12 @@ Value *takeSharedSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilder
 
   BasicBlock *taken = c.enterIf(isFirstThread, "prologue.slot");
   Value *pool = c.pool();
-  Value *words = c.poolField(pool, offsetof(abi::SharedPool, words), 32);
+  Value *words = c.constantField(pool, offsetof(abi::SharedPool, words), 32);
   Value *slot = findSlot(c, pool, words, cta);
   b.CreateFence(AtomicOrdering::Acquire, c.agent);
   c.store(bytes, c.bytesOf(pool, words, slot), c.agent);
   Value *start = b.CreateAdd(
-      c.poolField(pool, offsetof(abi::SharedPool, slots), 64),
+      c.constantField(pool, offsetof(abi::SharedPool, slots), 64),
       b.CreateMul(b.CreateZExt(slot, b.getInt64Ty()), b.getInt64(abi::kSharedSlotBytes)));
   const unsigned threadsOfWave = unit.target.isPacked ? 64 : 32;
   Value *waves =
@@ -212,19 +142,29 @@ Value *takeSharedSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilder
   return loadSharedSlot(unit, b);
 }
 
-Value *loadSharedSlot(UnitLowering &unit, IRBuilder<> &b) {
+static Value *loadAddress(UnitLowering &unit, IRBuilder<> &b, uint32_t word) {
   Builder c(unit, b);
-  Value *start = b.CreateAlignedLoad(b.getInt64Ty(), c.word(SlotWords::kStart), Align(8));
+  Value *start = b.CreateAlignedLoad(b.getInt64Ty(), c.word(word), Align(8));
   return b.CreateIntToPtr(c.firstLane(start), b.getPtrTy(kGlobalSpace));
+}
+
+Value *loadSharedSlot(UnitLowering &unit, IRBuilder<> &b) {
+  return loadAddress(unit, b, SlotWords::kStart);
+}
+
+Value *loadSharedBase(UnitLowering &unit, IRBuilder<> &b) {
+  return loadAddress(unit, b, unit.isForClusters() ? SlotWords::kCluster : SlotWords::kStart);
 }
 
 Value *sharedPointer(UnitLowering &unit, IRBuilder<> &b, Value *address) {
   if (!unit.sharedInMemory())
     return b.CreateIntToPtr(address, b.getPtrTy(kSharedSpace));
-  return b.CreateGEP(b.getInt8Ty(), loadSharedSlot(unit, b), b.CreateZExt(address, b.getInt64Ty()));
+  return b.CreateGEP(b.getInt8Ty(), loadSharedBase(unit, b), b.CreateZExt(address, b.getInt64Ty()));
 }
 
 void leaveSharedSlot(UnitLowering &unit, IRBuilder<> &b, Value *wave) {
+  if (unit.isForClusters())
+    return leaveCluster(unit, b, wave);
   Builder c(unit, b);
   b.CreateFence(AtomicOrdering::Release, c.workgroup);
   Value *ending = c.activeLanes();
@@ -235,6 +175,8 @@ void leaveSharedSlot(UnitLowering &unit, IRBuilder<> &b, Value *wave) {
 }
 
 void loseWave(UnitLowering &unit, IRBuilder<> &b, Value *wave) {
+  if (unit.isForClusters())
+    return loseWaveOfCluster(unit, b, wave);
   Builder c(unit, b);
   b.CreateFence(AtomicOrdering::Release, c.workgroup);
   BasicBlock *behind = c.enterIf(c.isFirstActive(), "lose.wave");

@@ -18,7 +18,19 @@ struct SlotWords {
   static constexpr uint32_t kNumber = 8; // u32: of the slot
   static constexpr uint32_t kWaves = 12; // u32: how many have not ended
   static constexpr uint32_t kLanes = 16; // u32 for each wave: lanes that have not ended
-  static constexpr uint32_t kBytes = kLanes + 4 * BarrierWords::kMaxWaves;
+  static constexpr uint32_t kLanesEnd = kLanes + 4 * BarrierWords::kMaxWaves;
+  // The others are of code for clusters.
+  static constexpr uint32_t kCluster = kLanesEnd;    // u64: where the cluster's first slot starts
+  static constexpr uint32_t kBarrier = kCluster + 8; // u64: address of abi::ClusterBarrier
+  static constexpr uint32_t kCtaId = kBarrier + 8;   // 3 u32: %ctaid
+  static constexpr uint32_t kRank = kCtaId + 12;     // u32: %cluster_ctarank
+  /// u64 for each warp: a bit for each lane, the parity of the phase that it has arrived in last.
+  static constexpr uint32_t kPhases = kRank + 4;
+  /// u32 for each warp: the phase after the one that it has arrived in last.
+  static constexpr uint32_t kNextPhase = kPhases + 8 * BarrierWords::kMaxWaves;
+  static constexpr uint32_t bytes(bool isForClusters) {
+    return isForClusters ? kNextPhase + 4 * BarrierWords::kMaxWaves : kLanesEnd;
+  }
 };
 
 /// Builds the kernel's start: all of its threads pass here. Returns where the slot starts, a
@@ -29,8 +41,11 @@ llvm::Value *takeSharedSlot(UnitLowering &unit, const ptx::Function &kernel,
 /// The same for a function, in its prologue.
 llvm::Value *loadSharedSlot(UnitLowering &unit, llvm::IRBuilder<> &builder);
 
-/// A pointer to a 32-bit .shared address, wherever shared memory lies: in functions that Rubia
-/// makes itself. Elsewhere FunctionLowering::toPointer.
+/// What FunctionLowering::sharedAddress() counts from: the slot, or the first one of the cluster.
+llvm::Value *loadSharedBase(UnitLowering &unit, llvm::IRBuilder<> &builder);
+
+/// A pointer to what FunctionLowering::sharedAddress() gives, wherever shared memory lies: in
+/// functions that Rubia makes itself. Elsewhere FunctionLowering::toPointer.
 llvm::Value *sharedPointer(UnitLowering &unit, llvm::IRBuilder<> &builder, llvm::Value *address);
 
 /// Builds what threads do before they end: any of the wave, at any time. The last thread of the CTA

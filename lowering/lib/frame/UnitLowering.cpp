@@ -5,6 +5,7 @@
 #include "lowering/Abi.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "lowering/lib/analysis/PartialWarps.h"
+#include "lowering/lib/frame/ClusterSlots.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/RegisterLimit.h"
@@ -23,12 +24,28 @@ extern const Operation Call;
 
 namespace rubia::lowering {
 
+// The product of the dimensions of .maxntid, .reqntid or .reqnctapercluster; what is not given is 1.
+// 0 if nothing is given.
+static uint64_t productOf(const uint32_t (&dimensions)[3]) {
+  if (!dimensions[0])
+    return 0;
+  return uint64_t(dimensions[0]) * std::max(dimensions[1], 1u) * std::max(dimensions[2], 1u);
+}
+
+// .maxclusterrank is a bound, .blocksareclusters and .explicitcluster ask for no size.
+static bool requiresClusters(const ptx::Function *kernel) {
+  return productOf(kernel->attributes.requiredCluster) > 1;
+}
+
 UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
                            Target target, WarpFormDecision warpForm, Module &module)
     : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)),
       warpForm(std::move(warpForm)), module(module), barriers(planBarriers(unit)),
-      sharedLayout(layOutShared(unit)), calledMeeting(meetingInFunctions(unit)),
-      debugInfo(ptxModule, module, options.code.debugInfo) {
+      sharedLayout(layOutShared(unit)), namesClusters(lowering::namesClusters(unit)),
+      calledMeeting(meetingInFunctions(unit)),
+      debugInfo(ptxModule, module, options.code.debugInfo),
+      forClusters(namesClusters && (options.code.shared == settings::SharedMemory::Cluster ||
+                                    any_of(unit.kernels, requiresClusters))) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
     slots[variable] = abi::kFirstVariableSlot + unsigned(index);
 }
@@ -223,19 +240,11 @@ void UnitLowering::declareFunction(const ptx::Function &function) {
   functions[&function] = made;
 }
 
-// The product of the dimensions of .maxntid or .reqntid; what is not given is 1. 0 if nothing is
-// given.
-static uint64_t threadsOf(const uint32_t (&dimensions)[3]) {
-  if (!dimensions[0])
-    return 0;
-  return uint64_t(dimensions[0]) * std::max(dimensions[1], 1u) * std::max(dimensions[2], 1u);
-}
-
 uint32_t UnitLowering::maxThreads(const ptx::Function &kernel) const {
   uint64_t limit = target.halfFilled() ? 512 : 1024;
-  if (uint64_t required = threadsOf(kernel.attributes.requiredThreads))
+  if (uint64_t required = productOf(kernel.attributes.requiredThreads))
     return uint32_t(std::min(required, limit));
-  if (uint64_t most = threadsOf(kernel.attributes.maxThreads))
+  if (uint64_t most = productOf(kernel.attributes.maxThreads))
     return uint32_t(std::min(most, limit));
   return uint32_t(options.fit == Fit::FewThreads ? limit / 2 : limit);
 }
@@ -279,7 +288,7 @@ void UnitLowering::setAttributes(const ptx::Function &function, Function &llvmFu
   llvmFunction.setVisibility(GlobalValue::ProtectedVisibility);
   llvmFunction.setDSOLocal(true);
   uint32_t most = maxThreads(function);
-  bool exact = threadsOf(function.attributes.requiredThreads) != 0;
+  bool exact = productOf(function.attributes.requiredThreads) != 0;
   if (target.halfFilled())
     most = abi::halfFilledWorkgroupSize(most);
   llvmFunction.addFnAttr("amdgpu-flat-work-group-size",
@@ -314,14 +323,13 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
                             " bytes of static shared memory, a CTA at most " +
                             Twine(abi::kSharedSlotBytes),
                         /*unsupported=*/true));
-  // .maxclusterrank is a bound, .blocksareclusters and .explicitcluster ask for no size.
-  if (uint64_t ctas = threadsOf(kernel.attributes.requiredCluster); ctas > 1)
+  if (uint64_t ctas = productOf(kernel.attributes.requiredCluster); ctas > abi::kMaxClusterCtas)
     report(diagnosticAt(kernel.place, kernel,
                         "'" + kernel.name + "' requires clusters of " + Twine(ctas) +
-                            " CTAs (.reqnctapercluster), and no AMD GPU runs CTAs together that "
-                            "share memory: a cluster is one CTA",
+                            " CTAs (.reqnctapercluster), at most " + Twine(abi::kMaxClusterCtas) +
+                            " are possible",
                         /*unsupported=*/true));
-  if (uint64_t required = threadsOf(kernel.attributes.requiredThreads);
+  if (uint64_t required = productOf(kernel.attributes.requiredThreads);
       target.halfFilled() && required > 512)
     report(diagnosticAt(kernel.place, kernel,
                         "'" + kernel.name + "' requires " + Twine(required) +
@@ -386,7 +394,7 @@ GlobalVariable *UnitLowering::slotWords() {
   if (parent)
     return parent->slotWords();
   if (!slotVariable) {
-    Type *type = ArrayType::get(Type::getInt8Ty(module.getContext()), SlotWords::kBytes);
+    Type *type = ArrayType::get(Type::getInt8Ty(module.getContext()), SlotWords::bytes(isForClusters()));
     slotVariable = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
                                       PoisonValue::get(type), "__rubia_shared_slot", nullptr,
                                       GlobalValue::NotThreadLocal, kSharedSpace);
@@ -500,6 +508,7 @@ std::string UnitLowering::metadata() {
                                         {"size", parameter.size},
                                         {"alignment", parameter.alignment}});
     const uint32_t (&required)[3] = kernel->attributes.requiredThreads;
+    const uint32_t (&cluster)[3] = kernel->attributes.requiredCluster;
     kernels.push_back(
         json::Object{{"name", kernel->name},
                      {"warpForm", nameOf(warpForm.form)},
@@ -509,7 +518,8 @@ std::string UnitLowering::metadata() {
                      {"parameterBytes", layout.sizeInBytes},
                      {"staticSharedBytes", staticSharedBytes(*kernel, barriers.words)},
                      {"maxThreads", maxThreads(*kernel)},
-                     {"requiredThreads", json::Array{required[0], required[1], required[2]}}});
+                     {"requiredThreads", json::Array{required[0], required[1], required[2]}},
+                     {"requiredCluster", json::Array{cluster[0], cluster[1], cluster[2]}}});
   }
   json::Array slotList;
   for (unsigned slot : slotsRead)
@@ -535,6 +545,7 @@ std::string UnitLowering::metadata() {
                                  {"fastAtomics", hasFastAtomics},
                                  {"functionAddresses", hasFunctionAddresses},
                                  {"kernels", std::move(kernels)},
+                                 {"namesClusters", namesClusters},
                                  {"matrixRoutes", std::move(matrixRouteList)},
                                  {"partialWarps", std::move(partialWarps)},
                                  {"refused", std::move(refusedList)},

@@ -109,8 +109,12 @@ public:
   /// Whether shared memory lies in device memory, in a slot that the CTA has (SharedSlot.h).
   bool sharedInMemory() const {
     return parent ? parent->sharedInMemory()
-                  : options.code.shared == settings::SharedMemory::Device && sharedLayout.isUsed;
+                  : forClusters || (options.code.shared == settings::SharedMemory::Device &&
+                                    sharedLayout.isUsed);
   }
+  /// Whether a cluster may have several CTAs (ClusterSlots.h). Shared memory lies in device memory
+  /// then.
+  bool isForClusters() const { return parent ? parent->isForClusters() : forClusters; }
   /// Else: a .shared variable. All dynamic ones (`.extern .shared x[]`) are one.
   llvm::GlobalVariable *sharedVariable(const ptx::Variable &variable);
   /// An element of abi::kModuleTable, an i64.
@@ -133,6 +137,7 @@ public:
 
   const BarrierPlan barriers;
   const SharedLayout sharedLayout;
+  const bool namesClusters; // its code depends on how many CTAs a cluster has
   /// Who may meet in functions that are called.
   const std::optional<Group> calledMeeting;
 
@@ -187,6 +192,7 @@ private:
   /// table.
   std::array<std::unique_ptr<UnitLowering>, 3> deviceFunctions;
   UnitLowering *parent = nullptr;
+  const bool forClusters;
 
   llvm::DenseMap<const ptx::Function *, llvm::Function *> functions;
   llvm::DenseMap<const ptx::Variable *, llvm::GlobalVariable *> sharedVariables;

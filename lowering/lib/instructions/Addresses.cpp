@@ -10,9 +10,14 @@
 // Where shared memory lies in device memory (SharedSlot.h), a .shared address is the 32-bit offset
 // in the CTA's slot. What is computed from it wraps in 32 bits, as in LDS, before it becomes a
 // pointer.
+//
+// In code for clusters (ClusterSlots.h) the upper bits of a .shared address are the rank of the CTA
+// (abi::kClusterRankAt). What says .shared::cluster heeds them; to all else they are this CTA's.
+#include "lowering/lib/frame/ClusterSlots.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
+#include "ptx-frontend/SpecialRegisters.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/Module.h"
 
@@ -111,8 +116,13 @@ Value *FunctionLowering::variablePointer(const ptx::Variable &variable) {
 Value *FunctionLowering::addressOf(const ptx::Variable &variable) {
   if (variable.space == ptx::StateSpace::Global || variable.space == ptx::StateSpace::Const)
     return unitLowering.loadModuleTable(irBuilder, unitLowering.slotOf(variable));
-  if (variable.space == ptx::StateSpace::Shared && unitLowering.sharedInMemory())
-    return irBuilder.getInt64(unitLowering.sharedOffset(variable));
+  if (variable.space == ptx::StateSpace::Shared && unitLowering.sharedInMemory()) {
+    Value *offset = irBuilder.getInt64(unitLowering.sharedOffset(variable));
+    if (!unitLowering.isForClusters())
+      return offset;
+    Value *ofRank = irBuilder.CreateShl(clusterRank(), abi::kClusterRankAt);
+    return irBuilder.CreateOr(irBuilder.CreateZExt(ofRank, intType(64)), offset);
+  }
   Value *pointer = variablePointer(variable);
   if (!pointer) {
     ptx::Operand here{};
@@ -170,6 +180,35 @@ Value *FunctionLowering::sharedSlot() {
   return slot;
 }
 
+Value *FunctionLowering::sharedBase() {
+  if (!unitLowering.isForClusters())
+    return sharedSlot();
+  if (!base)
+    base = loadSharedBase(unitLowering, prologueBuilder);
+  return base;
+}
+
+Value *FunctionLowering::clusterRank() {
+  if (!rank)
+    rank = loadClusterRank(unitLowering, prologueBuilder);
+  return rank;
+}
+
+Value *FunctionLowering::clusterAddress(Value *offset) {
+  Value *bytes = irBuilder.getInt32(abi::kSharedSlotBytes);
+  Value *owner = irBuilder.CreateUDiv(offset, bytes);
+  Value *inSlot = irBuilder.CreateSub(offset, irBuilder.CreateMul(owner, bytes));
+  return irBuilder.CreateOr(irBuilder.CreateShl(owner, abi::kClusterRankAt), inSlot);
+}
+
+// PTX ISA: the addresses of st.async and red.async, and of what a bulk copy completes, are
+// .shared::cluster without saying so.
+bool FunctionLowering::reachesCluster() const {
+  return unitLowering.isForClusters() && current &&
+         (current->spelling->has(ptx::Mod::SharedCluster) ||
+          current->spelling->has(ptx::Mod::MbarrierCompleteTxBytes));
+}
+
 Value *FunctionLowering::intoShared(Value *pointer) {
   unsigned own = unitLowering.sharedInMemory() ? kGlobalSpace : kSharedSpace;
   return pointer->getType()->getPointerAddressSpace() == own
@@ -180,17 +219,30 @@ Value *FunctionLowering::intoShared(Value *pointer) {
 Value *FunctionLowering::sharedAddress(Value *pointer) {
   if (!unitLowering.sharedInMemory())
     return irBuilder.CreatePtrToInt(pointer, intType(32));
-  Value *start = irBuilder.CreatePtrToInt(sharedSlot(), intType(64));
+  Value *start = irBuilder.CreatePtrToInt(sharedBase(), intType(64));
   Value *address = irBuilder.CreatePtrToInt(pointer, intType(64));
   return irBuilder.CreateTrunc(irBuilder.CreateSub(address, start), intType(32));
 }
 
-Value *FunctionLowering::isShared(Value *pointer) {
+Value *FunctionLowering::isWithinShared(Value *pointer, Value *start, Value *bytes) {
+  Value *offset = irBuilder.CreateSub(irBuilder.CreatePtrToInt(pointer, intType(64)),
+                                      irBuilder.CreatePtrToInt(start, intType(64)));
+  return irBuilder.CreateICmpULT(offset, bytes);
+}
+
+Value *FunctionLowering::isOwnShared(Value *pointer) {
   if (!unitLowering.sharedInMemory())
     return irBuilder.CreateIntrinsic(irBuilder.getInt1Ty(), Intrinsic::amdgcn_is_shared, {pointer});
-  Value *start = irBuilder.CreatePtrToInt(sharedSlot(), intType(64));
-  Value *offset = irBuilder.CreateSub(irBuilder.CreatePtrToInt(pointer, intType(64)), start);
-  return irBuilder.CreateICmpULT(offset, irBuilder.getInt64(abi::kSharedSlotBytes));
+  return isWithinShared(pointer, sharedSlot(), irBuilder.getInt64(abi::kSharedSlotBytes));
+}
+
+Value *FunctionLowering::isShared(Value *pointer) {
+  if (!unitLowering.isForClusters())
+    return isOwnShared(pointer);
+  Value *ctas = specialRegister(ptx::SpecialRegister::ClusterNCtaRank, 0xff);
+  return isWithinShared(pointer, sharedBase(),
+                        irBuilder.CreateMul(irBuilder.CreateZExt(ctas, intType(64)),
+                                            irBuilder.getInt64(abi::kSharedSlotBytes)));
 }
 
 Value *FunctionLowering::toPointer(Value *address, ptx::StateSpace space) {
@@ -199,6 +251,19 @@ Value *FunctionLowering::toPointer(Value *address, ptx::StateSpace space) {
   case ptx::StateSpace::Shared:
     if (unitLowering.sharedInMemory()) {
       Value *offset = irBuilder.CreateZExtOrTrunc(address, intType(32));
+      if (unitLowering.isForClusters()) {
+        Value *start = sharedSlot();
+        if (reachesCluster()) {
+          Value *owner =
+              irBuilder.CreateZExt(irBuilder.CreateLShr(offset, abi::kClusterRankAt), intType(64));
+          start = irBuilder.CreateGEP(
+              irBuilder.getInt8Ty(), sharedBase(),
+              irBuilder.CreateMul(owner, irBuilder.getInt64(abi::kSharedSlotBytes)));
+        }
+        offset = irBuilder.CreateAnd(offset, maskTrailingOnes<uint32_t>(abi::kClusterRankAt));
+        return irBuilder.CreateGEP(irBuilder.getInt8Ty(), start,
+                                   irBuilder.CreateZExt(offset, intType(64)));
+      }
       return irBuilder.CreateGEP(irBuilder.getInt8Ty(), sharedSlot(),
                                  irBuilder.CreateZExt(offset, intType(64)));
     }
@@ -248,6 +313,8 @@ Value *FunctionLowering::pointer(const ptx::Operand &address, ptx::StateSpace sp
     if (address.variable())
       offset = irBuilder.CreateAdd(
           offset, irBuilder.getInt32(unitLowering.sharedOffset(*address.variable())));
+    if (address.variable() && reachesCluster())
+      offset = irBuilder.CreateAdd(offset, irBuilder.CreateShl(clusterRank(), abi::kClusterRankAt));
     if (address.reg != ptx::kNone)
       offset = irBuilder.CreateAdd(
           irBuilder.CreateZExtOrTrunc(readRegister(address.reg, address.component), intType(32)),

@@ -19,6 +19,7 @@
 // report. Each wave has a word with its lanes that have missed a barrier. Lanes that have ended
 // miss all, and nobody minds.
 #include "lowering/lib/instructions/Barriers.h"
+#include "lowering/lib/frame/ClusterSlots.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/UnitLowering.h"
@@ -240,6 +241,12 @@ Value *waitAndCount(FunctionLowering &fn, Value *id, Value *warps, Value *condit
   return countBarrier(fn, condition ? Counted::Reduce : Counted::Sync, id, warps, contribution);
 }
 
+std::string whyLate(FunctionLowering &fn, const ptx::Instruction &inst) {
+  return fn.unit().describe(fn.ptxFunction(), inst) + ": threads come to '" +
+         inst.spelling->text.str() +
+         "' when others of their warp have passed a barrier without them";
+}
+
 // Ends the kernel if a lane comes to the barrier after others of its warp have passed one without
 // it.
 void refuseLateLanes(FunctionLowering &fn, const ptx::Instruction &inst) {
@@ -258,9 +265,7 @@ void refuseLateLanes(FunctionLowering &fn, const ptx::Instruction &inst) {
   b.CreateCondBr(b.CreateICmpNE(b.CreateAnd(missed, active), b.getInt32(0)), late, complete);
   b.SetInsertPoint(late);
   emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling,
-           unit.addTrap(unit.describe(fn.ptxFunction(), inst) + ": threads come to '" +
-                        inst.spelling->text.str() +
-                        "' when others of their warp have passed a barrier without them"));
+           unit.addTrap(whyLate(fn, inst)));
   b.CreateUnreachable();
   b.SetInsertPoint(complete);
   fn.builder().SetInsertPoint(complete);
@@ -382,11 +387,44 @@ Expected<Value *> lowerBarRed(FunctionLowering &fn, const ptx::Instruction &inst
   return isAnd ? b.CreateICmpEQ(sum, b.getInt32(0)) : b.CreateICmpNE(sum, b.getInt32(0));
 }
 
+// The same for clusters of several CTAs.
+static void waitForCluster(FunctionLowering &fn) {
+  UnitLowering &unit = fn.unit();
+  Builder b(fn);
+  Value *wave = fn.launch().waveIndex(), *lane = fn.launch().laneInWave();
+  BasicBlock *look = b.block("cluster.look"), *rest = b.block("cluster.rest"),
+             *over = b.block("cluster.over");
+  b.CreateBr(look);
+  b.SetInsertPoint(look);
+  b.CreateCondBr(isClusterPhaseOver(unit, b, wave, lane), over, rest);
+  b.SetInsertPoint(rest);
+  b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_s_sleep, {b.getInt32(1)});
+  b.CreateBr(look);
+  b.SetInsertPoint(over);
+  fn.builder().SetInsertPoint(over);
+}
+
 // barrier.cluster.arrive{.sem}{.aligned}; barrier.cluster.wait{.acquire}{.aligned}
-// PTX ISA: parallel-synchronization-and-communication-instructions-barrier-cluster. A cluster is
-// one CTA, so that its barrier is the workgroup's, reached at the wait: there every thread comes
-// that has arrived and has not ended. Arriving orders what was before it.
+// PTX ISA: parallel-synchronization-and-communication-instructions-barrier-cluster. Arriving orders
+// what was before it. Where a cluster is one CTA its barrier is the workgroup's, reached at the
+// wait: there every thread comes that has arrived and has not ended.
 Expected<Value *> lowerBarrierCluster(FunctionLowering &fn, const ptx::Instruction &inst) {
+  const bool isForClusters = fn.unit().isForClusters();
+  if (isForClusters && inst.spelling->has(ptx::Mod::Wait)) {
+    waitForCluster(fn);
+    // The threads of a warp are together too, as the emulator's check `warps` wants to know.
+    fn.builder().CreateIntrinsic(fn.builder().getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});
+    fn.builder().CreateFence(AtomicOrdering::Acquire, syncScopeOf(fn.context(), ptx::Mod::Cluster));
+    return nullptr;
+  }
+  if (isForClusters) {
+    if (!inst.spelling->has(ptx::Mod::Relaxed))
+      fn.builder().CreateFence(AtomicOrdering::Release,
+                               syncScopeOf(fn.context(), ptx::Mod::Cluster));
+    arriveAtCluster(fn.unit(), fn.builder(), fn.launch().waveIndex(),
+                    fn.unit().addTrap(whyLate(fn, inst)));
+    return nullptr;
+  }
   if (inst.spelling->has(ptx::Mod::Wait)) {
     refuseLateLanes(fn, inst);
     Builder(fn).barrier();

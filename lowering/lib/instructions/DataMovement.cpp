@@ -67,8 +67,11 @@ Expected<Value *> lowerCvta(FunctionLowering &fn, const ptx::Instruction &inst) 
   }
   space = fn.memoryOf(space);
   if (space == ptx::StateSpace::Shared && fn.unit().sharedInMemory()) {
-    Value *start = b.CreatePtrToInt(fn.sharedSlot(), fn.intType(64));
-    return b.CreateAnd(b.CreateSub(address, start), b.getInt64(0xffffffff));
+    Value *start = b.CreatePtrToInt(fn.sharedBase(), fn.intType(64));
+    Value *offset = b.CreateTrunc(b.CreateSub(address, start), fn.intType(32));
+    if (fn.unit().isForClusters())
+      offset = fn.clusterAddress(offset);
+    return b.CreateZExt(offset, fn.intType(64));
   }
   // The aperture is in the upper half, the offset in the lower.
   if (space == ptx::StateSpace::Shared || space == ptx::StateSpace::Local)
@@ -103,7 +106,8 @@ Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &in
   };
   switch (inst.spelling->space()) {
   case ptx::StateSpace::Shared:
-    return fn.isShared(address);
+    return inst.spelling->has(ptx::Mod::SharedCluster) ? fn.isShared(address)
+                                                       : fn.isOwnShared(address);
   case ptx::StateSpace::Local:
     return is(Intrinsic::amdgcn_is_private);
   case ptx::StateSpace::Global:
@@ -125,8 +129,15 @@ Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &in
   }
 }
 
+// Where a generic address to shared memory lies behind the start of the cluster's.
+static Value *offsetInCluster(FunctionLowering &fn, Value *address) {
+  IRBuilder<> &b = fn.builder();
+  Value *start = b.CreatePtrToInt(fn.sharedBase(), fn.intType(64));
+  return b.CreateTrunc(b.CreateSub(address, start), fn.intType(32));
+}
+
 // mapa{.shared::cluster}.type d, a, b: the address in the shared memory of the cluster's CTA b that
-// corresponds to a. A cluster is one CTA (UnitLowering::checkKernel), so b is 0.
+// corresponds to a. Where a cluster is one CTA b is 0.
 Expected<Value *> lowerMapa(FunctionLowering &fn, const ptx::Instruction &inst) {
   ptx::Type type = inst.spelling->type(0);
   const ptx::Operand &operand = fn.sourceOperand(0);
@@ -134,12 +145,37 @@ Expected<Value *> lowerMapa(FunctionLowering &fn, const ptx::Instruction &inst) 
   if (generic && ptx::sizeInBits(type) != 64)
     return fn.unsupported(inst, "32-bit generic addresses");
   Value *address = fn.source(0, type);
-  return generic && operand.variable() ? fn.toGeneric(address, operand.variable()->space) : address;
+  if (generic && operand.variable())
+    address = fn.toGeneric(address, operand.variable()->space);
+  if (!fn.unit().isForClusters())
+    return address;
+  IRBuilder<> &b = fn.builder();
+  Value *rank = fn.source(1, ptx::Type::U32);
+  if (!generic) {
+    Value *offset = b.CreateAnd(b.CreateZExtOrTrunc(address, b.getInt32Ty()),
+                                maskTrailingOnes<uint32_t>(abi::kClusterRankAt));
+    Value *mapped = b.CreateOr(b.CreateShl(rank, abi::kClusterRankAt), offset);
+    return b.CreateZExtOrTrunc(mapped, address->getType());
+  }
+  Value *owner = b.CreateUDiv(offsetInCluster(fn, address), b.getInt32(abi::kSharedSlotBytes));
+  Value *slots = b.CreateSExt(b.CreateSub(rank, owner), b.getInt64Ty());
+  return b.CreateAdd(address, b.CreateMul(slots, b.getInt64(abi::kSharedSlotBytes)));
 }
 
 // getctarank{.shared::cluster}.type d, a: the rank of the CTA in whose shared memory a lies.
-Expected<Value *> lowerGetctarank(FunctionLowering &fn, const ptx::Instruction &) {
-  return fn.builder().getInt32(0);
+Expected<Value *> lowerGetctarank(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  if (!fn.unit().isForClusters())
+    return b.getInt32(0);
+  const ptx::Operand &operand = fn.sourceOperand(0);
+  const bool generic = inst.spelling->space() == ptx::StateSpace::None;
+  Value *address = fn.source(0, inst.spelling->type(0));
+  if (!generic)
+    return b.CreateLShr(b.CreateZExtOrTrunc(address, b.getInt32Ty()), abi::kClusterRankAt);
+  if (operand.variable())
+    address = fn.toGeneric(address, operand.variable()->space);
+  return b.CreateUDiv(offsetInCluster(fn, b.CreateZExt(address, b.getInt64Ty())),
+                      b.getInt32(abi::kSharedSlotBytes));
 }
 
 // ---------- Hints. AMD GPUs before gfx12 have no such control over their caches; none of these

@@ -86,8 +86,12 @@ static Value *multiprocessor(FunctionLowering &fn) {
 // warp, up to 288 bytes at %reserved_smem_offset_1.
 static Value *reservedSharedOffset(FunctionLowering &fn, unsigned beyond) {
   IRBuilder<> &b = fn.builder();
-  if (fn.unit().sharedInMemory())
-    return b.getInt32(fn.unit().sharedLayout.reserved + beyond);
+  if (fn.unit().sharedInMemory()) {
+    Value *offset = b.getInt32(fn.unit().sharedLayout.reserved + beyond);
+    if (!fn.unit().isForClusters())
+      return offset;
+    return b.CreateOr(b.CreateShl(fn.clusterRank(), abi::kClusterRankAt), offset);
+  }
   Value *start = b.CreatePtrToInt(fn.unit().reservedShared(), b.getInt32Ty());
   return b.CreateAdd(start, b.getInt32(beyond));
 }
@@ -121,11 +125,13 @@ Value *FunctionLowering::specialRegister(Special special, uint8_t component) {
   case Special::NTid:
     return vector(&LaunchState::ctaSize);
   case Special::CtaId:
-  case Special::ClusterId: // a cluster is one CTA
     return vector(&LaunchState::ctaIndex);
   case Special::NCtaId:
-  case Special::NClusterId:
     return vector(&LaunchState::gridSize);
+  case Special::ClusterId:
+    return vector(&LaunchState::clusterIndex);
+  case Special::NClusterId:
+    return vector(&LaunchState::clustersInGrid);
   case Special::LaneId:
     return launch.laneIndex();
   case Special::WarpId:
@@ -161,12 +167,13 @@ Value *FunctionLowering::specialRegister(Special special, uint8_t component) {
   case Special::NSmId: // more than any %smid; not each of them exists
     return b.getInt32(1u << locationOn(target()).width());
   case Special::ClusterCtaId:
+    return vector(&LaunchState::indexInCluster);
   case Special::ClusterCtaRank:
-    return b.getInt32(0);
+    return unit().isForClusters() ? clusterRank() : b.getInt32(0);
   case Special::ClusterNCtaId:
-    return b.getInt32(component == 3 ? 0 : 1);
+    return vector(&LaunchState::clusterSize);
   case Special::ClusterNCtaRank:
-    return b.getInt32(1);
+    return launch.clusterCtas();
   case Special::IsExplicitCluster: {
     Value *flags = launch.argument(offsetof(abi::LaunchArguments, flags), 32);
     Value *given = b.CreateTrunc(flags, b.getInt1Ty()); // abi::kExplicitCluster is bit 0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asking nodes for their parameters, and changing them.
+#include "runtime/cuda/Occupancy.h"
 #include "runtime/cuda/graph/GraphNodes.h"
 #include <cstring>
 
@@ -123,19 +124,27 @@ static Result getAttribute(const KernelOperation &kernel, int id, char *out) {
   return kSuccess;
 }
 
-static Result setAttribute(KernelOperation &kernel, int id, const char *value) {
+static Result setAttribute(const Device &device, KernelOperation &kernel, int id,
+                           const char *value) {
   LaunchAttribute attribute{};
   memcpy(attribute.bytes, value, bytesOf(id));
   const bool isCluster = id == kLaunchClusterDimension;
   if (!isHint(id) && id != kLaunchCooperative && !isCluster)
     return kInvalidValue;
-  if (isCluster && (attribute.cluster.x > 1 || attribute.cluster.y > 1 || attribute.cluster.z > 1))
-    return fail(kNotSupported, "a kernel node with a cluster of more than one CTA is not supported "
-                               "(AMD GPUs share no memory between CTAs)");
   if (id == kLaunchCooperative)
     kernel.isCooperative = attribute.flag;
-  if (isCluster)
-    kernel.shape.explicitCluster = attribute.cluster.x;
+  if (isCluster) {
+    if (!kernel.isLive())
+      return kInvalidHandle;
+    LaunchShape shape = kernel.shape;
+    shape.cluster[0] = attribute.cluster.x;
+    shape.cluster[1] = attribute.cluster.y;
+    shape.cluster[2] = attribute.cluster.z;
+    if (Result result = checkCluster(device, *kernel.function, shape,
+                                     mostClusterCtas(device, *kernel.function)))
+      return result;
+    llvm::copy(shape.cluster, kernel.shape.cluster);
+  }
   kernel.attributes[id] = attribute;
   return kSuccess;
 }
@@ -266,10 +275,10 @@ Result cuGraphKernelNodeGetAttribute(GraphNode *node, int id, char *out) {
   });
 }
 Result cuGraphKernelNodeSetAttribute(GraphNode *node, int id, const char *value) {
-  return callIn(RUBIA_CALL(node, id, value), [&](Context &) {
+  return callIn(RUBIA_CALL(node, id, value), [&](Context &context) {
     GraphLock lock;
     auto *kernel = liveNode(node) ? std::get_if<KernelOperation>(&node->operation) : nullptr;
-    return kernel && value ? setAttribute(*kernel, id, value) : kInvalidValue;
+    return kernel && value ? setAttribute(context.device, *kernel, id, value) : kInvalidValue;
   });
 }
 Result cuGraphKernelNodeCopyAttributes(GraphNode *to, GraphNode *from) {

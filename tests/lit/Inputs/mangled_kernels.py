@@ -31,7 +31,7 @@ ret;
 """
 
 UNSUPPORTED = """.visible .entry clustered()
-.reqnctapercluster 2, 1, 1
+.reqnctapercluster 32, 1, 1
 {
 ret;
 }

@@ -87,7 +87,9 @@ Compiled compile(const std::string &ptx, const Form &form) {
                           : form.halfFilled ? settings::WarpFormChoice::HalfFilled
                                             : settings::WarpFormChoice::Auto;
   options.code.shared =
-      form.sharedInMemory ? settings::SharedMemory::Device : settings::SharedMemory::Lds;
+      form.cluster.x        ? settings::SharedMemory::Cluster
+      : form.sharedInMemory ? settings::SharedMemory::Device
+                            : settings::SharedMemory::Lds;
   LLVMContext context;
   std::unique_ptr<llvm::Module> module = take(lower(result.module, units[0], options, context));
   if (!module)
@@ -114,9 +116,9 @@ const Compiled &compiledOnce(const std::string &ptx, const Form &form) {
     forms.clear();
   text = ptx;
   const std::string key =
-      formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8} {9}", form.arch, form.halfFilled,
+      formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8} {9} {10}", form.arch, form.halfFilled,
               form.safeAtomics, form.packed, int(form.mma), int(form.nan), form.optLevel,
-              form.sharedInMemory, form.inParts, form.spinLimit)
+              form.sharedInMemory, form.inParts, form.spinLimit, form.cluster.x != 0)
           .str();
   if (const auto found = forms.find(key); found != forms.end())
     return found->second;
@@ -145,6 +147,17 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
     memset(first, 0xa5, slots);
     abi::makeSharedPoolHeader(pool, form.sharedSlots, reinterpret_cast<uint64_t>(first));
     table[abi::kSharedPoolSlot] = reinterpret_cast<uint64_t>(pool);
+  }
+  if (form.cluster.x) {
+    const uint32_t count = abi::clusterPoolSlots(form.sharedSlots);
+    const uint64_t slots = uint64_t(count) * abi::kSharedSlotBytes;
+    void *pool = take(
+        memory.allocate(abi::clusterPoolHeaderBytes(count), emulator::MemoryKind::Device));
+    void *first =
+        take(memory.allocate(slots, emulator::MemoryKind::Device, abi::kSharedSlotAlignment));
+    memset(first, 0xa5, slots);
+    abi::makeClusterPoolHeader(pool, count, reinterpret_cast<uint64_t>(first));
+    table[abi::kClusterPoolSlot] = reinterpret_cast<uint64_t>(pool);
   }
   for (size_t i = 0; i < variables.size(); ++i)
     table[abi::kFirstVariableSlot + i] = allocate(std::max<uint64_t>(variables[i]->sizeInBytes, 1));
@@ -184,6 +197,7 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
                 : form.halfFilled ? ", half-filled"
                                   : ", wave32") +
                (form.sharedInMemory ? ", shared memory in device memory" : "") +
+               (form.cluster.x ? ", clusters" : "") + (form.byTickets ? " by tickets" : "") +
                (form.inParts ? ", in parts" : ""));
   Outcome outcome;
   const Compiled &compiled = compiledOnce(ptx, form);
@@ -214,6 +228,9 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
   arguments.launch.dynamicSharedBytes = form.dynamicSharedBytes;
   arguments.launch.totalSharedBytes =
       abi::totalSharedBytes(compiled.staticSharedBytes, form.dynamicSharedBytes);
+  if (form.cluster.x)
+    arguments.launch.cluster = form.cluster.x | form.cluster.y << 8 | form.cluster.z << 16;
+  arguments.launch.flags = form.byTickets ? 0u : unsigned(abi::kWorkgroupsInOrder);
   arguments.launch.gridId = 0x1234567890;
   arguments.launch.gridWorkspace = 0xaaaabbbbccccdddd;
 
@@ -229,7 +246,7 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
   launch.block = form.block;
   if (form.halfFilled && !form.packed)
     launch.block = {abi::halfFilledWorkgroupSize(uint32_t(form.block.count())), 1, 1};
-  launch.dynamicLdsBytes = form.sharedInMemory ? abi::kSharedPoolLdsBytes : form.dynamicSharedBytes;
+  launch.dynamicLdsBytes = form.sharedInMemory || form.cluster.x ? abi::kSharedPoolLdsBytes : form.dynamicSharedBytes;
   launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
   launch.hostThreads = form.hostThreads;
   launch.instructionLimit = 10'000'000;

@@ -24,9 +24,11 @@ struct Form {
   unsigned optLevel = 3;
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
   uint32_t dynamicSharedBytes = 0;
-  bool sharedInMemory = false; // shared memory lies in device memory
-  uint32_t sharedSlots = 64;   // then: for so many CTAs
-  bool inParts = false;        // each function with an address is compiled apart
+  bool sharedInMemory = false;        // shared memory lies in device memory
+  uint32_t sharedSlots = 64;          // then: for so many CTAs
+  emulator::Dim3 cluster = {0, 0, 0}; // not 0: code for clusters, of so many CTAs
+  bool byTickets = false;             // then: which CTA a workgroup is follows from when it begins
+  bool inParts = false;               // each function with an address is compiled apart
   unsigned hostThreads = 1;
   std::optional<uint64_t> orderSeed; // the emulator's check `order`
   bool expectTrap = false, mayTrap = false;

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CTA of a cluster waits for others only here and in barrier.cluster, and in what the program
+// does itself. Here: the first CTA of a cluster waits for its turn and for slots, the others for it
+// (abi::ClusterMeeting).
+//
+// All of a cluster's slots are given back by the last thread of the cluster that ends: others may
+// access the memory of a CTA that has ended, and the barrier's word is one of the cluster's.
+#include "lowering/lib/frame/ClusterSlots.h"
+#include "lowering/lib/frame/SlotBuilder.h"
+#include "ptx-frontend/SpecialRegisters.h"
+#include <cstddef>
+
+using namespace llvm;
+
+namespace rubia::ptx::Op {
+extern const Operation BarrierCluster, Getctarank, Mapa, RedAsync, StAsync;
+} // namespace rubia::ptx::Op
+
+namespace rubia::lowering {
+
+// ---------- Which units
+
+static bool namesCluster(const ptx::Operand &operand) {
+  using Special = ptx::SpecialRegister;
+  if (operand.kind == ptx::Operand::Kind::SpecialRegister)
+    switch (operand.special) {
+    case Special::ClusterId:
+    case Special::NClusterId:
+    case Special::ClusterCtaId:
+    case Special::ClusterNCtaId:
+    case Special::ClusterCtaRank:
+    case Special::ClusterNCtaRank:
+      return true;
+    default:
+      return false;
+    }
+  return any_of(operand.elements(), namesCluster);
+}
+
+static bool namesCluster(const ptx::Instruction &instruction) {
+  using ptx::Mod;
+  const ptx::Spelling &spelling = *instruction.spelling;
+  const ptx::Operation op = instruction.op();
+  for (Mod mod : {Mod::SharedCluster, Mod::MulticastCluster, Mod::MulticastClusterAll})
+    if (spelling.has(mod))
+      return true;
+  if (op == ptx::Op::Mapa || op == ptx::Op::Getctarank || op == ptx::Op::BarrierCluster)
+    return true;
+  if ((op == ptx::Op::StAsync || op == ptx::Op::RedAsync) &&
+      spelling.has(Mod::MbarrierCompleteTxBytes))
+    return true;
+  return any_of(instruction.operands,
+                [](const ptx::Operand &operand) { return namesCluster(operand); });
+}
+
+bool namesClusters(const Unit &unit) {
+  for (ArrayRef<const ptx::Function *> functions :
+       {ArrayRef(unit.kernels), ArrayRef(unit.functions)})
+    for (const ptx::Function *function : functions)
+      for (const ptx::Instruction &instruction : function->body)
+        if (namesCluster(instruction))
+          return true;
+  return false;
+}
+
+// ---------- The pool
+
+namespace {
+
+struct Builder : SlotBuilder {
+  using SlotBuilder::SlotBuilder;
+
+  Value *wide(Value *value) { return b.CreateZExt(value, b.getInt64Ty()); }
+  Value *narrow(Value *value) { return b.CreateTrunc(value, b.getInt32Ty()); }
+  Value *bits(Value *word, unsigned at, unsigned width) {
+    return b.CreateAnd(narrow(b.CreateLShr(word, at)), maskTrailingOnes<uint32_t>(width));
+  }
+
+  Value *pool() {
+    return b.CreateIntToPtr(unit.loadModuleTable(b, abi::kClusterPoolSlot),
+                            b.getPtrTy(kGlobalSpace));
+  }
+  Value *at(Value *pool, size_t offset) {
+    return b.CreateConstGEP1_64(b.getInt8Ty(), pool, offset);
+  }
+  Value *meeting(Value *pool) { return at(pool, offsetof(abi::ClusterPool, meeting)); }
+  Value *tickets(Value *pool) { return at(pool, offsetof(abi::ClusterPool, tickets)); }
+  Value *barrierOf(Value *pool, Value *slot) {
+    return b.CreateGEP(b.getInt64Ty(), at(pool, sizeof(abi::ClusterPool)), wide(slot));
+  }
+  // Of the words with a bit for each slot.
+  Value *takenWord(Value *pool, Value *words, Value *index) {
+    Value *first = barrierOf(pool, b.CreateShl(words, 5));
+    return b.CreateGEP(b.getInt32Ty(), first, wide(index));
+  }
+  Value *bytesOf(Value *pool, Value *words, Value *slot) {
+    return takenWord(pool, words, b.CreateAdd(words, slot));
+  }
+  Value *words(Value *pool) { return constantField(pool, offsetof(abi::ClusterPool, words), 32); }
+
+  Value *nonZero(Value *value) {
+    return b.CreateBinaryIntrinsic(Intrinsic::umax, value, b.getInt32(1));
+  }
+
+  // The logarithm of how many slots a cluster takes: a power of two.
+  Value *logOfRun(Value *ctas) {
+    Value *zeros =
+        b.CreateBinaryIntrinsic(Intrinsic::ctlz, b.CreateSub(ctas, b.getInt32(1)), b.getFalse());
+    return b.CreateSub(b.getInt32(32), zeros);
+  }
+  // A bit for each slot of the run, from the bit of its first on.
+  Value *maskOfRun(Value *log, Value *bit) {
+    Value *count = b.CreateShl(b.getInt32(1), b.CreateAnd(log, 31));
+    Value *ones = b.CreateSub(b.CreateShl(b.getInt32(1), b.CreateAnd(count, 31)), b.getInt32(1));
+    return b.CreateShl(ones, b.CreateAnd(bit, 31));
+  }
+
+  // Goes round a loop until `isOver` is built true, and sleeps between.
+  template <class IsOver> void sleepUntil(const Twine &name, const IsOver &isOver) {
+    BasicBlock *look = block(name), *rest = block(name + ".rest"), *over = block(name + ".over");
+    b.CreateBr(look);
+    b.SetInsertPoint(look);
+    b.CreateCondBr(isOver(), over, rest);
+    b.SetInsertPoint(rest);
+    b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_s_sleep, {b.getInt32(1)});
+    b.CreateBr(look);
+    b.SetInsertPoint(over);
+  }
+
+  // Changes a word of 64 bits by compare and swap. Returns what it was.
+  template <class Change> Value *change(Value *place, const Change &change) {
+    Value *start = load(place, agent, 64);
+    BasicBlock *before = b.GetInsertBlock(), *again = block("cluster.again"),
+               *done = block("cluster.done");
+    b.CreateBr(again);
+    b.SetInsertPoint(again);
+    PHINode *old = b.CreatePHI(b.getInt64Ty(), 2);
+    old->addIncoming(start, before);
+    AtomicCmpXchgInst *swap =
+        b.CreateAtomicCmpXchg(place, old, change(old), Align(8), AtomicOrdering::Monotonic,
+                              AtomicOrdering::Monotonic, agent);
+    isDeviceMemory(swap);
+    old->addIncoming(b.CreateExtractValue(swap, 0), again);
+    b.CreateCondBr(b.CreateExtractValue(swap, 1), done, again);
+    b.SetInsertPoint(done);
+    return old;
+  }
+
+  // Warps are counted, of which a packed wave has two.
+  unsigned warpsOfWave() const { return unit.target.isPacked ? 2 : 1; }
+  Value *lane() {
+    Value *all = b.getInt32(~0u);
+    Value *lane =
+        b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_lo, {all, b.getInt32(0)});
+    return unit.target.waveSize == 64
+               ? b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_hi, {all, lane})
+               : lane;
+  }
+  Value *warpOf(Value *wave, Value *lane) {
+    if (warpsOfWave() == 1)
+      return wave;
+    return b.CreateAdd(b.CreateShl(wave, 1), b.CreateLShr(lane, 5));
+  }
+  // A bit for each active lane, of the lane's warp.
+  Value *activeOfWarp(Value *lane) {
+    Value *mask = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {b.getIntNTy(unit.target.waveSize)},
+                                    {b.getTrue()});
+    mask = b.CreateZExt(mask, b.getInt64Ty());
+    if (warpsOfWave() == 1)
+      return mask;
+    Value *ofWarp = b.CreateShl(b.getInt64(0xffffffff), wide(b.CreateAnd(lane, 32)));
+    return b.CreateAnd(mask, ofWarp);
+  }
+  Value *isFirstOf(Value *mask, Value *lane) {
+    Value *before = b.CreateSub(b.CreateShl(b.getInt64(1), wide(lane)), b.getInt64(1));
+    return b.CreateICmpEQ(b.CreateAnd(mask, before), b.getInt64(0));
+  }
+  Value *count(Value *mask) { return narrow(b.CreateUnaryIntrinsic(Intrinsic::ctpop, mask)); }
+
+  // What a CTA keeps of its cluster.
+  Value *kept(uint32_t offset, unsigned bits) {
+    return firstLane(b.CreateAlignedLoad(b.getIntNTy(bits), word(offset), Align(bits / 8)));
+  }
+  Value *barrier() {
+    return b.CreateIntToPtr(kept(SlotWords::kBarrier, 64), b.getPtrTy(kGlobalSpace));
+  }
+  Value *phasesOf(Value *warp) {
+    return b.CreateGEP(b.getInt64Ty(), word(SlotWords::kPhases), warp);
+  }
+  Value *nextPhaseOf(Value *warp) {
+    return b.CreateGEP(b.getInt32Ty(), word(SlotWords::kNextPhase), warp);
+  }
+
+  // abi::ClusterBarrier. A phase ends when all warps that have not ended have arrived.
+  Value *barrierWith(Value *old, Value *live, Value *arrived) {
+    Value *isOver = b.CreateICmpEQ(live, arrived);
+    Value *phase = b.CreateAdd(narrow(b.CreateLShr(old, abi::kBarrierPhase)),
+                               b.CreateZExt(isOver, b.getInt32Ty()));
+    Value *waiting = b.CreateSelect(isOver, b.getInt32(0), arrived);
+    Value *counts = b.CreateOr(live, b.CreateShl(waiting, abi::kBarrierArrived));
+    return b.CreateOr(wide(counts), b.CreateShl(wide(phase), abi::kBarrierPhase));
+  }
+};
+
+// The first of the slots that a cluster gets. One thread is active, the only one of the device that
+// looks for slots; others give some back at any time.
+Value *takeRun(Builder &c, Value *pool, Value *words, Value *log) {
+  IRBuilder<> &b = c.b;
+  BasicBlock *before = b.GetInsertBlock(), *look = c.block("run.look"), *take = c.block("run.take"),
+             *next = c.block("run.next");
+  b.CreateBr(look);
+
+  b.SetInsertPoint(look);
+  PHINode *index = b.CreatePHI(b.getInt32Ty(), 2);
+  Value *place = c.takenWord(pool, words, index);
+  Value *starts = b.CreateNot(c.load(place, c.agent)); // where a run of free slots begins
+  Value *aligned = b.getInt32(~0u);
+  constexpr uint32_t kAligned[] = {0x55555555, 0x11111111, 0x01010101, 0x00010001};
+  for (unsigned step = 0; step < std::size(kAligned); ++step) {
+    Value *isLonger = b.CreateICmpUGT(log, b.getInt32(step));
+    Value *both = b.CreateAnd(starts, b.CreateLShr(starts, 1u << step));
+    starts = b.CreateSelect(isLonger, both, starts);
+    aligned = b.CreateSelect(isLonger, b.getInt32(kAligned[step]), aligned);
+  }
+  starts = b.CreateAnd(starts, aligned);
+  b.CreateCondBr(b.CreateICmpNE(starts, b.getInt32(0)), take, next);
+
+  b.SetInsertPoint(next);
+  b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_s_sleep, {b.getInt32(1)});
+  Value *following = b.CreateAdd(index, b.getInt32(1));
+  Value *wrapped = b.CreateSelect(b.CreateICmpEQ(following, words), b.getInt32(0), following);
+  b.CreateBr(look);
+  index->addIncoming(b.getInt32(0), before);
+  index->addIncoming(wrapped, next);
+
+  b.SetInsertPoint(take);
+  Value *bit = b.CreateBinaryIntrinsic(Intrinsic::cttz, starts, b.getFalse());
+  c.modify(AtomicRMWInst::Or, place, c.maskOfRun(log, bit), c.agent);
+  return b.CreateAdd(b.CreateShl(index, 5), bit);
+}
+
+// The number that says which CTA of the grid this workgroup is. One thread is active.
+Value *drawNumber(Builder &c, LaunchState &launch, Value *pool) {
+  IRBuilder<> &b = c.b;
+  Value *row = b.CreateAdd(launch.workgroupIndex(1),
+                           b.CreateMul(launch.workgroupIndex(2), launch.gridSize(1)));
+  Value *own = b.CreateAdd(launch.workgroupIndex(0), b.CreateMul(row, launch.gridSize(0)));
+  Value *flags = launch.argument(offsetof(abi::LaunchArguments, flags), 32);
+  Value *isInOrder = b.CreateICmpNE(b.CreateAnd(flags, abi::kWorkgroupsInOrder), b.getInt32(0));
+  BasicBlock *before = b.GetInsertBlock(), *draw = c.block("cluster.draw"),
+             *drawn = c.block("cluster.drawn");
+  b.CreateCondBr(isInOrder, drawn, draw);
+  b.SetInsertPoint(draw);
+  Value *ticket = c.modify(AtomicRMWInst::Add, c.tickets(pool), b.getInt32(1), c.agent);
+  b.CreateBr(drawn);
+  b.SetInsertPoint(drawn);
+  PHINode *number = b.CreatePHI(b.getInt32Ty(), 2);
+  number->addIncoming(own, before);
+  number->addIncoming(ticket, draw);
+  return number;
+}
+
+// Where the CTAs of a cluster learn of their slots. One thread is active. Returns the first slot.
+Value *meet(Builder &c, Value *pool, Value *words, Value *cluster, Value *rank, Value *ctas,
+            Value *warps, Value *clusters) {
+  IRBuilder<> &b = c.b;
+  Value *meeting = c.meeting(pool);
+  BasicBlock *led = c.enterIf(b.CreateICmpEQ(rank, b.getInt32(0)), "cluster.lead");
+  c.sleepUntil("cluster.turn",
+               [&] { return b.CreateICmpEQ(c.load(meeting, c.agent, 64), c.wide(cluster)); });
+  Value *taken = takeRun(c, pool, words, c.logOfRun(ctas));
+  b.CreateFence(AtomicOrdering::Acquire, c.agent);
+  c.store(c.wide(b.CreateMul(warps, ctas)), c.barrierOf(pool, taken), c.agent);
+  b.CreateFence(AtomicOrdering::Release, c.agent);
+  Value *told = b.CreateShl(c.wide(b.CreateAdd(taken, b.getInt32(1))), abi::kMeetingSlot);
+  c.store(b.CreateOr(told, c.wide(cluster)), meeting, c.agent);
+  c.goOn(led);
+
+  Value *slot = nullptr;
+  c.sleepUntil("cluster.read", [&] {
+    Value *now = c.load(meeting, c.agent, 64);
+    slot = c.bits(now, abi::kMeetingSlot, 16);
+    return b.CreateAnd(b.CreateICmpEQ(c.narrow(now), cluster), b.CreateICmpNE(slot, b.getInt32(0)));
+  });
+  b.CreateFence(AtomicOrdering::Acquire, c.agent);
+  Value *joined = c.modify(AtomicRMWInst::Add, meeting,
+                           b.getInt64(uint64_t(1) << abi::kMeetingJoined), c.agent);
+  Value *isLast = b.CreateICmpEQ(
+      b.CreateAdd(c.narrow(b.CreateLShr(joined, abi::kMeetingJoined)), b.getInt32(1)), ctas);
+  BasicBlock *joinedAll = c.enterIf(isLast, "cluster.last");
+  Value *next = b.CreateAdd(cluster, b.getInt32(1));
+  Value *isEnd = b.CreateICmpEQ(next, clusters); // all is as before the launch
+  BasicBlock *reset = c.enterIf(isEnd, "cluster.reset");
+  c.store(b.getInt32(0), c.tickets(pool), c.agent);
+  c.goOn(reset);
+  c.store(c.wide(b.CreateSelect(isEnd, b.getInt32(0), next)), meeting, c.agent);
+  c.goOn(joinedAll);
+  return b.CreateSub(slot, b.getInt32(1));
+}
+
+// One thread is active, the last of the cluster.
+void freeRun(Builder &c) {
+  IRBuilder<> &b = c.b;
+  b.CreateFence(AtomicOrdering::Acquire, c.agent);
+  Value *slot = c.kept(SlotWords::kNumber, 32);
+  Value *pool = c.pool(), *words = c.words(pool);
+  Value *ctas = LaunchState(c.unit, nullptr, b).clusterCtas();
+  BasicBlock *before = b.GetInsertBlock(), *clear = c.block("run.clear"),
+             *done = c.block("run.free");
+  b.CreateBr(clear);
+  b.SetInsertPoint(clear);
+  PHINode *rank = b.CreatePHI(b.getInt32Ty(), 2);
+  rank->addIncoming(b.getInt32(0), before);
+  c.store(b.getInt32(0), c.bytesOf(pool, words, b.CreateAdd(slot, rank)), c.agent);
+  Value *next = b.CreateAdd(rank, b.getInt32(1));
+  rank->addIncoming(next, clear);
+  b.CreateCondBr(b.CreateICmpULT(next, ctas), clear, done);
+  b.SetInsertPoint(done);
+  b.CreateFence(AtomicOrdering::Release, c.agent);
+  Value *mask = c.maskOfRun(c.logOfRun(ctas), b.CreateAnd(slot, 31));
+  c.modify(AtomicRMWInst::And, c.takenWord(pool, words, b.CreateLShr(slot, 5)), b.CreateNot(mask),
+           c.agent);
+}
+
+// One thread of a warp is active, which has ended if `isOver`: the others may wait for that.
+void countWarp(Builder &c, Value *isOver) {
+  IRBuilder<> &b = c.b;
+  BasicBlock *warpEnd = c.enterIf(isOver, "leave.warp");
+  Value *old = c.change(c.barrier(), [&](Value *word) {
+    Value *left = b.CreateSub(c.bits(word, abi::kBarrierLive, 16), b.getInt32(1));
+    return c.barrierWith(word, left, c.bits(word, abi::kBarrierArrived, 16));
+  });
+  Value *isLast = b.CreateICmpEQ(c.bits(old, abi::kBarrierLive, 16), b.getInt32(1));
+  BasicBlock *clusterEnd = c.enterIf(isLast, "leave.cluster");
+  freeRun(c);
+  c.goOn(clusterEnd);
+  c.goOn(warpEnd);
+}
+
+} // namespace
+
+// ---------- The CTA's life
+
+Value *takeClusterSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilder<> &b) {
+  Builder c(unit, b);
+  LaunchState launch(unit, &kernel, b);
+  Value *wave = launch.waveIndex(), *threads = launch.threadCount();
+  Value *lanes[] = {c.activeOfWarp(b.getInt32(0)), c.activeOfWarp(b.getInt32(32))};
+  Value *bytes =
+      b.CreateAdd(launch.argument(offsetof(abi::LaunchArguments, dynamicSharedBytes), 32),
+                  b.getInt32(uint32_t(unit.sharedLayout.dynamic)));
+  Value *isFirstThread = launch.isFirstThread();
+  Value *ctas = c.nonZero(launch.clusterCtas());
+  Value *sizes[3], *inGrid[3]; // CTAs of a cluster, clusters of the grid
+  for (unsigned i = 0; i < 3; ++i) {
+    sizes[i] = launch.clusterSize(i);
+    inGrid[i] = c.nonZero(b.CreateUDiv(launch.gridSize(i), sizes[i]));
+  }
+  for (unsigned i = 0; i < 3; ++i) // before branches: the values are kept
+    launch.workgroupIndex(i);
+  launch.argument(offsetof(abi::LaunchArguments, flags), 32);
+
+  BasicBlock *counted =
+      c.enterIf(b.CreateICmpEQ(launch.laneInWave(), b.getInt32(0)), "prologue.wave");
+  for (unsigned i = 0; i < c.warpsOfWave(); ++i) {
+    Value *warp = c.warpOf(wave, b.getInt32(32 * i));
+    c.store(c.count(lanes[i]), c.lanesOf(warp), c.workgroup);
+    c.store(b.getInt64(~uint64_t(0)), c.phasesOf(warp), c.workgroup); // the one before the first
+    c.store(b.getInt32(0), c.nextPhaseOf(warp), c.workgroup);
+  }
+  c.goOn(counted);
+
+  BasicBlock *taken = c.enterIf(isFirstThread, "prologue.cluster");
+  Value *pool = c.pool(), *words = c.words(pool);
+  Value *number = drawNumber(c, launch, pool);
+  Value *cluster = b.CreateUDiv(number, ctas);
+  Value *rank = b.CreateSub(number, b.CreateMul(cluster, ctas));
+  Value *clusters = b.CreateMul(b.CreateMul(inGrid[0], inGrid[1]), inGrid[2]);
+  Value *warps = b.CreateLShr(b.CreateAdd(threads, b.getInt32(31)), 5);
+  Value *slot = meet(c, pool, words, cluster, rank, ctas, warps, clusters);
+  Value *own = b.CreateAdd(slot, rank);
+  Value *log = c.logOfRun(ctas);
+  c.store(b.CreateOr(bytes, b.CreateShl(log, abi::kClusterRunAt)), c.bytesOf(pool, words, own),
+          c.agent);
+
+  auto startOf = [&](Value *which) {
+    return b.CreateAdd(c.constantField(pool, offsetof(abi::ClusterPool, slots), 64),
+                       b.CreateMul(c.wide(which), b.getInt64(abi::kSharedSlotBytes)));
+  };
+  auto keep = [&](uint32_t offset, Value *value) { c.store(value, c.word(offset), c.workgroup); };
+  keep(SlotWords::kStart, startOf(own));
+  keep(SlotWords::kNumber, slot);
+  keep(SlotWords::kCluster, startOf(slot));
+  keep(SlotWords::kBarrier, b.CreatePtrToInt(c.barrierOf(pool, slot), b.getInt64Ty()));
+  keep(SlotWords::kRank, rank);
+  Value *clusterLeft = cluster, *rankLeft = rank;
+  for (unsigned i = 0; i < 3; ++i) {
+    Value *clusterIndex = i < 2 ? b.CreateURem(clusterLeft, inGrid[i]) : clusterLeft;
+    Value *inCluster = i < 2 ? b.CreateURem(rankLeft, sizes[i]) : rankLeft;
+    keep(SlotWords::kCtaId + 4 * i, b.CreateAdd(b.CreateMul(clusterIndex, sizes[i]), inCluster));
+    if (i < 2) {
+      clusterLeft = b.CreateUDiv(clusterLeft, inGrid[i]);
+      rankLeft = b.CreateUDiv(rankLeft, sizes[i]);
+    }
+  }
+  c.goOn(taken);
+
+  b.CreateFence(AtomicOrdering::Release, c.workgroup);
+  b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_s_barrier, {});
+  b.CreateFence(AtomicOrdering::Acquire, c.workgroup);
+  return loadSharedSlot(unit, b);
+}
+
+void leaveCluster(UnitLowering &unit, IRBuilder<> &b, Value *wave) {
+  Builder c(unit, b);
+  b.CreateFence(AtomicOrdering::Release, c.agent);
+  Value *lane = c.lane(), *mask = c.activeOfWarp(lane), *ending = c.count(mask);
+  BasicBlock *behind = c.enterIf(c.isFirstOf(mask, lane), "leave.lanes");
+  Value *before =
+      c.modify(AtomicRMWInst::Sub, c.lanesOf(c.warpOf(wave, lane)), ending, c.workgroup);
+  countWarp(c, b.CreateICmpEQ(before, ending));
+  c.goOn(behind);
+}
+
+void loseWaveOfCluster(UnitLowering &unit, IRBuilder<> &b, Value *wave) {
+  Builder c(unit, b);
+  b.CreateFence(AtomicOrdering::Release, c.agent);
+  BasicBlock *behind = c.enterIf(c.isFirstActive(), "lose.wave");
+  for (unsigned i = 0; i < c.warpsOfWave(); ++i) {
+    Value *lanes = c.lanesOf(c.warpOf(wave, b.getInt32(32 * i)));
+    Value *before = c.modify(AtomicRMWInst::Xchg, lanes, b.getInt32(0), c.workgroup);
+    countWarp(c, b.CreateICmpNE(before, b.getInt32(0)));
+  }
+  c.goOn(behind);
+}
+
+Value *loadCtaIndex(UnitLowering &unit, IRBuilder<> &b, unsigned dimension) {
+  return Builder(unit, b).kept(SlotWords::kCtaId + 4 * dimension, 32);
+}
+
+Value *loadClusterRank(UnitLowering &unit, IRBuilder<> &b) {
+  return Builder(unit, b).kept(SlotWords::kRank, 32);
+}
+
+// ---------- barrier.cluster
+
+void arriveAtCluster(UnitLowering &unit, IRBuilder<> &b, Value *wave, unsigned late) {
+  Builder c(unit, b);
+  Value *lane = c.lane(), *mask = c.activeOfWarp(lane), *warp = c.warpOf(wave, lane);
+  Value *isFirst = c.isFirstOf(mask, lane);
+  BasicBlock *before = b.GetInsertBlock(), *behind = c.enterIf(isFirst, "cluster.arrive");
+  // The phase cannot end before the warp has arrived.
+  Value *barrier = c.barrier();
+  Value *phase = c.narrow(b.CreateLShr(c.load(barrier, c.agent, 64), abi::kBarrierPhase));
+  Value *isOdd = b.CreateTrunc(phase, b.getInt1Ty());
+  Value *next = b.CreateAdd(phase, b.getInt32(1));
+  Value *phases = c.phasesOf(warp), *parities = c.load(phases, c.workgroup, 64);
+  Value *ofOthers = b.CreateAnd(parities, b.CreateNot(mask));
+  Value *now = b.CreateSelect(isOdd, mask, b.getInt64(0));
+  // Their last phase was the one before, and no others of the warp have arrived in this one.
+  Value *isLate = b.CreateOr(b.CreateICmpEQ(c.load(c.nextPhaseOf(warp), c.workgroup), next),
+                             b.CreateICmpNE(b.CreateAnd(parities, mask), b.CreateXor(now, mask)));
+  BasicBlock *found = b.GetInsertBlock(), *inTime = c.block("cluster.in.time");
+  b.CreateCondBr(isLate, behind, inTime);
+  b.SetInsertPoint(inTime);
+  c.store(b.CreateOr(ofOthers, now), phases, c.workgroup);
+  c.store(next, c.nextPhaseOf(warp), c.workgroup);
+  c.change(barrier, [&](Value *word) {
+    Value *arrived = b.CreateAdd(c.bits(word, abi::kBarrierArrived, 16), b.getInt32(1));
+    return c.barrierWith(word, c.bits(word, abi::kBarrierLive, 16), arrived);
+  });
+  BasicBlock *arrived = b.GetInsertBlock();
+  c.goOn(behind);
+  // All lanes go together: those that went on alone would wait before the first one reports.
+  PHINode *lateLane = b.CreatePHI(b.getInt1Ty(), 3);
+  lateLane->addIncoming(b.getFalse(), before);
+  lateLane->addIncoming(b.getTrue(), found);
+  lateLane->addIncoming(b.getFalse(), arrived);
+  IntegerType *waveMask = b.getIntNTy(unit.target.waveSize);
+  Value *lates = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {waveMask}, {lateLane});
+  BasicBlock *trap = c.block("cluster.late"), *end = c.block("cluster.arrived");
+  b.CreateCondBr(b.CreateIsNotNull(lates), trap, end);
+  b.SetInsertPoint(trap);
+  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling, late);
+  b.CreateUnreachable();
+  b.SetInsertPoint(end);
+}
+
+Value *isClusterPhaseOver(UnitLowering &unit, IRBuilder<> &b, Value *wave, Value *lane) {
+  Builder c(unit, b);
+  Value *phases = c.load(c.phasesOf(c.warpOf(wave, lane)), c.workgroup, 64);
+  Value *awaited =
+      b.CreateTrunc(b.CreateLShr(phases, b.CreateAnd(c.wide(lane), 63)), b.getInt1Ty());
+  Value *now = b.CreateLShr(c.load(c.barrier(), c.agent, 64), abi::kBarrierPhase);
+  return b.CreateXor(awaited, b.CreateTrunc(now, b.getInt1Ty()));
+}
+
+} // namespace rubia::lowering
