@@ -26,6 +26,19 @@ static int attributeOf(const KnownFunction &known, Handle function, int attribut
   return value;
 }
 
+// A cluster's size that the function has is written as the launch's.
+void Recorder::addClusterOfFunction(Text &text, const Launch &launch) const {
+  unsigned value[16] = {};
+  for (int i = 0; i < 3; ++i) {
+    constexpr int kRequiredClusterWidth = 11;
+    value[i] = unsigned(attributeOf(*function, launch.function, kRequiredClusterWidth + i));
+    if (!value[0])
+      return;
+  }
+  text.format("%s{\"id\":%d,\"value\":", launch.attributeCount ? "," : "", kAttributeCluster);
+  text.hex(value, sizeof(value)).add("}");
+}
+
 void Recorder::writeLaunch(const Launch &launch, int result) {
   Text text;
   text.format("{\"ordinal\":%llu,\"of_kernel\":%llu,\"kernel\":",
@@ -49,14 +62,17 @@ void Recorder::writeLaunch(const Launch &launch, int result) {
   text.format("],\"ptx_version\":%d,\"binary_version\":%d", ptxVersion, binaryVersion);
   addDimensions(text, "grid", launch.grid);
   addDimensions(text, "block", launch.block);
-  bool isCooperative = launch.isCooperative;
+  bool isCooperative = launch.isCooperative, hasCluster = false;
   text.format(",\"shared\":%u,\"attributes\":[", launch.sharedBytes);
   for (unsigned i = 0; i < launch.attributeCount; ++i) {
     const LaunchAttribute &attribute = launch.attributes[i];
     text.format("%s{\"id\":%d,\"value\":", i ? "," : "", attribute.id);
     text.hex(attribute.value, sizeof(attribute.value)).add("}");
     isCooperative |= attribute.id == kAttributeCooperative && attribute.value[0];
+    hasCluster |= attribute.id == kAttributeCluster && attribute.value[0];
   }
+  if (!hasCluster)
+    addClusterOfFunction(text, launch);
   text.format("],\"cooperative\":%s,\"parameters\":", isCooperative ? "true" : "false");
   text.hex(parameters.begin(), parameters.size()).add(",\"layout\":[");
   for (size_t i = 0; i < layout.size(); ++i)

@@ -173,6 +173,7 @@ private:
   };
   void noteStream(Handle stream, bool perThread);
   bool waitForStreams() const; // false: not within the timeout
+  void addClusterOfFunction(Text &text, const Launch &launch) const;
   void writeLaunch(const Launch &launch, int result);
 
   Options options;

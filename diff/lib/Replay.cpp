@@ -21,7 +21,8 @@ using namespace llvm;
 namespace rubia::capsule {
 namespace {
 
-constexpr int kMaxDynamicSharedAttribute = 8, kAttributeCooperative = 2, kAttributeCluster = 4;
+constexpr int kMaxDynamicSharedAttribute = 8, kNonPortableClusterAttribute = 14,
+              kAttributeCooperative = 2, kAttributeCluster = 4;
 constexpr uint64_t kAlignment = 256; // of what cuMemAlloc gives
 
 /// What a launch could not be replayed for: a status of the driver, and where.
@@ -371,6 +372,8 @@ Refusal Replayer::run(const Launch &launch, void *function) {
     if (attribute.id == kAttributeCluster) {
       DriverAttribute &copy = attributes.emplace_back(DriverAttribute{attribute.id, 0, {}});
       std::copy(attribute.value.begin(), attribute.value.end(), copy.value);
+      // A launch that was allowed there is here; where not, the launch is refused.
+      (void)api.cuFuncSetAttribute(function, kNonPortableClusterAttribute, 1);
     }
   if (launch.isCooperative)
     attributes.push_back({kAttributeCooperative, 0, {1}});

@@ -43,6 +43,13 @@ std::vector<uint8_t> laidOut(const Launch &launch, const ptx::Module &module,
   return ours;
 }
 
+bool isClusterOfSeveral(ArrayRef<uint8_t> attribute) {
+  uint64_t ctas = 1;
+  for (unsigned i = 0; i < 3; ++i)
+    ctas *= std::max(support::endian::read32le(attribute.data() + 4 * i), 1u);
+  return ctas > 1;
+}
+
 /// The launch's own problem, not one of the capsule; empty: it ran. `variables`: more of `ptx`.
 /// `memory`: more than the launch's.
 std::string execute(const Launch &launch, const std::string &ptx, RegionContents &contents,
@@ -85,6 +92,10 @@ std::string execute(const Launch &launch, const std::string &ptx, RegionContents
     if (Error error = (*interpreter)->addTexture(std::move(*texture)))
       return toString(std::move(error));
   }
+  for (const capsule::Launch::Attribute &attribute : launch.attributes)
+    if (constexpr int kAttributeCluster = 4;
+        attribute.id == kAttributeCluster && isClusterOfSeveral(attribute.value))
+      return "a cluster of several CTAs";
   reference::Launch once;
   once.kernel = launch.kernel;
   std::copy_n(launch.grid, 3, once.grid.begin());
