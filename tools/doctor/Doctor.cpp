@@ -160,7 +160,7 @@ void printDevices(const ordered_json &devices) {
     line("", Twine(device["multiprocessors"].get<int>()) + " multiprocessors, " +
                  Twine(device["shared_bytes"].get<int>()) + " bytes of shared memory a CTA, " +
                  (device["cooperative"].get<bool>() ? "" : "no ") +
-                 "cooperative launches, clusters of one CTA");
+                 "cooperative launches, clusters of up to 16 CTAs");
   }
 }
 
