@@ -159,9 +159,10 @@ AcceptedInstructions *FunctionLowering::acceptedInstructions() const {
                                << int(m.smVariant) << ' ' << m.addressSize << m.texmodeIndependent
                                << m.debug << m.mapF64ToF32 << ' ' << int(unitLowering.warpForm.form)
                                << int(options().fit) << flushesF32Denormals()
-                               << unitLowering.sharedInMemory() << unitLowering.isForClusters() << unitLowering.passesModuleLocals
-                               << unitLowering.isDeviceLibrary << ' ' << source_.isKernel
-                               << takesParameterAddress << takesArgumentAddress;
+                               << unitLowering.sharedInMemory() << unitLowering.isForClusters()
+                               << unitLowering.passesModuleLocals << unitLowering.isDeviceLibrary
+                               << ' ' << source_.isKernel << takesParameterAddress
+                               << takesArgumentAddress;
   return &unitLowering.experience->in(context);
 }
 
