@@ -122,3 +122,18 @@ TEST(LoweringSpecialRegisters, ClustersOfMoreThanSixteenCtasAreRefused) {
   EXPECT_TRUE(lowered(kernel("ret;", "", ".reqnctapercluster 1")).diagnostics.empty());
   EXPECT_TRUE(lowered(kernel("ret;", "", ".maxclusterrank 8")).diagnostics.empty());
 }
+
+// The grid of its launches is given in clusters: as CTAs it would be a part of the work.
+TEST(LoweringSpecialRegisters, GridsOfClustersAreRefused) {
+  auto diagnosticsOf = [](const std::string &attributes) {
+    std::string text = kernel("ret;", "", ".reqntid 32 .blocksareclusters " + attributes);
+    text.replace(text.find(".version"), text.find(".address_size") - text.find(".version"),
+                 ".version 9.0\n.target sm_90\n");
+    return lowered(text).diagnostics;
+  };
+  auto several = diagnosticsOf(".reqnctapercluster 2");
+  ASSERT_EQ(several.size(), 1u);
+  EXPECT_TRUE(several[0].unsupported);
+  EXPECT_THAT(several[0].message, HasSubstr("'k' has .blocksareclusters"));
+  EXPECT_TRUE(diagnosticsOf(".reqnctapercluster 1").empty());
+}

@@ -24,15 +24,15 @@ extern const Operation Call;
 
 namespace rubia::lowering {
 
-// The product of the dimensions of .maxntid, .reqntid or .reqnctapercluster; what is not given is 1.
-// 0 if nothing is given.
+// The product of the dimensions of .maxntid, .reqntid or .reqnctapercluster; what is not given
+// is 1. 0 if nothing is given.
 static uint64_t productOf(const uint32_t (&dimensions)[3]) {
   if (!dimensions[0])
     return 0;
   return uint64_t(dimensions[0]) * std::max(dimensions[1], 1u) * std::max(dimensions[2], 1u);
 }
 
-// .maxclusterrank is a bound, .blocksareclusters and .explicitcluster ask for no size.
+// .maxclusterrank is a bound, .explicitcluster asks for no size.
 static bool requiresClusters(const ptx::Function *kernel) {
   return productOf(kernel->attributes.requiredCluster) > 1;
 }
@@ -42,8 +42,7 @@ UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const
     : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)),
       warpForm(std::move(warpForm)), module(module), barriers(planBarriers(unit)),
       sharedLayout(layOutShared(unit)), namesClusters(lowering::namesClusters(unit)),
-      calledMeeting(meetingInFunctions(unit)),
-      debugInfo(ptxModule, module, options.code.debugInfo),
+      calledMeeting(meetingInFunctions(unit)), debugInfo(ptxModule, module, options.code.debugInfo),
       forClusters(namesClusters && (options.code.shared == settings::SharedMemory::Cluster ||
                                     any_of(unit.kernels, requiresClusters))) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
@@ -329,6 +328,12 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
                             " CTAs (.reqnctapercluster), at most " + Twine(abi::kMaxClusterCtas) +
                             " are possible",
                         /*unsupported=*/true));
+  // Then a launch gives the grid in clusters, which the driver takes for CTAs.
+  if (kernel.attributes.blocksAreClusters && requiresClusters(&kernel))
+    report(
+        diagnosticAt(kernel.place, kernel,
+                     "'" + kernel.name + "' has .blocksareclusters with clusters of several CTAs",
+                     /*unsupported=*/true));
   if (uint64_t required = productOf(kernel.attributes.requiredThreads);
       target.halfFilled() && required > 512)
     report(diagnosticAt(kernel.place, kernel,
@@ -394,7 +399,8 @@ GlobalVariable *UnitLowering::slotWords() {
   if (parent)
     return parent->slotWords();
   if (!slotVariable) {
-    Type *type = ArrayType::get(Type::getInt8Ty(module.getContext()), SlotWords::bytes(isForClusters()));
+    Type *type =
+        ArrayType::get(Type::getInt8Ty(module.getContext()), SlotWords::bytes(isForClusters()));
     slotVariable = new GlobalVariable(module, type, false, GlobalValue::InternalLinkage,
                                       PoisonValue::get(type), "__rubia_shared_slot", nullptr,
                                       GlobalValue::NotThreadLocal, kSharedSpace);
