@@ -103,7 +103,9 @@ private:
     Value *lane = fn.launch().laneIndex();
     Value *low = b.CreateAnd(b.CreateLShr(lane, 3), 1), *high = b.CreateLShr(lane, 4);
     Value *group = b.CreateAdd(first, chunksFirst ? high : low);
-    Value *address = matrix.rowAddress(group, chunksFirst ? low : high);
+    Value *row = matrix.rowAddress(group, chunksFirst ? low : high);
+    // A descriptor's address is one of the CTA, also in a cluster.
+    Value *address = fn.sharedAddress(fn.toPointer(row, ptx::StateSpace::Shared));
     return MmaFragment(loadMatrices(fn, address, count * chunks, alongLines));
   }
 

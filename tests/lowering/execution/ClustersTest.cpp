@@ -422,3 +422,36 @@ TEST(ClusterExecution, BarriersOrderSharedMemory) {
           << arch << ' ' << seed;
     }
 }
+
+// Each CTA multiplies what lies in its own shared memory, by a matrix unit where there is one.
+TEST(ClusterExecution, WarpgroupProductsReadTheOwnCta) {
+  const std::string descriptor = "and.b64 %rd0, %rd0, 0x3ffff; shr.u64 %rd0, %rd0, 4;"
+                                 "or.b64 %rd0, %rd0, 0x1000080000;"; // strides of 128 and 256
+  std::string ptx =
+      forClusters(R"(
+    mov.u32 %r0, %ctaid.x; shl.b32 %r1, %tid, 4;
+    add.u32 %r2, %r0, 1; cvt.rn.f16.u32 %rs0, %r2; mov.b32 %r3, {%rs0, %rs0};
+    add.u32 %r4, %r0, 2; cvt.rn.f16.u32 %rs1, %r4; mov.b32 %r5, {%rs1, %rs1};
+    mov.u32 %r6, a; add.u32 %r6, %r6, %r1; st.shared.v4.u32 [%r6], {%r3, %r3, %r3, %r3};
+    mov.u32 %r7, b; add.u32 %r7, %r7, %r1; st.shared.v4.u32 [%r7], {%r5, %r5, %r5, %r5};
+    mov.u64 %rd0, a;)" +
+                      descriptor + "mov.u64 %rd1, %rd0; mov.u64 %rd0, b;" + descriptor + R"(
+    mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;
+    setp.eq.u32 %p0, %r0, %r0;
+    fence.proxy.async; barrier.cluster.arrive; barrier.cluster.wait;
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd1, %rd0, %p0,
+      1, 1, 0, 0;
+    wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+    add.f32 %f0, %f0, %f1; add.f32 %f2, %f2, %f3; add.f32 %f0, %f0, %f2;
+    cvt.rni.u32.f32 %r8, %f0; st.global.u32 [%mine], %r8;
+    barrier.cluster.arrive; barrier.cluster.wait;)",
+                  ".shared .align 1024 .b8 a[2048]; .shared .align 1024 .b8 b[2048];");
+  ptx.replace(ptx.find("sm_90"), 5, "sm_90a");
+  std::vector<uint32_t> expected(4 * 128);
+  for (uint32_t i = 0; i < expected.size(); ++i)
+    expected[i] = 4 * 16 * (i / 128 + 1) * (i / 128 + 2);
+  EXPECT_EQ(runClusters(ptx, std::vector<uint32_t>(expected.size()),
+                        formOf({4, 1, 1}, {2, 1, 1}, {128, 1, 1})),
+            expected);
+}
