@@ -202,10 +202,14 @@ Value *FunctionLowering::clusterAddress(Value *offset) {
 }
 
 // PTX ISA: the addresses of st.async and red.async, and of what a bulk copy completes, are
-// .shared::cluster without saying so.
+// .shared::cluster without saying so. Those of a multicast are for each CTA the place in it,
+// whoever they are of: they are taken as the own CTA's, and forEachCta() has the others'.
 bool FunctionLowering::reachesCluster() const {
-  return unitLowering.isForClusters() && current &&
-         (current->spelling->has(ptx::Mod::SharedCluster) ||
+  if (!unitLowering.isForClusters() || !current ||
+      current->spelling->has(ptx::Mod::MulticastCluster) ||
+      current->spelling->has(ptx::Mod::MulticastClusterAll))
+    return false;
+  return (current->spelling->has(ptx::Mod::SharedCluster) ||
           current->spelling->has(ptx::Mod::MbarrierCompleteTxBytes));
 }
 

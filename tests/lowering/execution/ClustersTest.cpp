@@ -287,9 +287,11 @@ TEST(ClusterExecution, AsynchronousStoresToOtherCtas) {
   }
 }
 
-// One CTA copies for several, each of which waits at its own mbarrier.
+// One CTA copies for several, each of which waits at its own mbarrier. Addresses of any CTA of the
+// cluster say where in each of them.
 TEST(ClusterExecution, CopiesToSeveralCtas) {
-  const std::string ptx = forClusters(R"(
+  for (const char *addressed : {"0", "2", "3"}) {
+    const std::string ptx = forClusters(R"(
     mov.u32 %r0, %cluster_ctarank;
     setp.ne.u32 %p0, %tid, 0;
     mov.u32 %r3, to; shl.b32 %r4, %tid, 2; add.u32 %r3, %r3, %r4;
@@ -304,20 +306,26 @@ TEST(ClusterExecution, CopiesToSeveralCtas) {
     setp.ne.or.u32 %p1, %r0, 2, %p0;
     @%p1 bra WAIT;
     mov.u32 %r9, to; mov.u16 %rs0, 13;
+    mapa.shared::cluster.u32 %r9, %r9, )" + std::string(addressed) +
+                                            R"(;
+    mapa.shared::cluster.u32 %r10, %r7, )" + addressed +
+                                            R"(;
     cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster
-      [%r9], [%buf], 128, [%r7], %rs0;
+      [%r9], [%buf], 128, [%r10], %rs0;
     WAIT:
     mbarrier.try_wait.parity.shared.b64 %p3, [%r7], 0;
     @!%p3 bra WAIT;
     ld.shared.u32 %r8, [%r3];
     st.global.u32 [%mine+128], %r8;
     barrier.cluster.arrive; barrier.cluster.wait;)",
-                                      ".shared .align 16 .b8 bar[16];"
-                                      ".shared .align 16 .b8 to[128];");
-  std::vector<uint32_t> expected = counting(32 + 8 * 32);
-  for (uint32_t i = 0; i < 8 * 32; ++i)
-    expected[32 + i] = i / 32 % 4 == 1 ? 77 : i % 32;
-  EXPECT_EQ(runClusters(ptx, counting(expected.size()), formOf({8, 1, 1}, {4, 1, 1})), expected);
+                                        ".shared .align 16 .b8 bar[16];"
+                                        ".shared .align 16 .b8 to[128];");
+    std::vector<uint32_t> expected = counting(32 + 8 * 32);
+    for (uint32_t i = 0; i < 8 * 32; ++i)
+      expected[32 + i] = i / 32 % 4 == 1 ? 77 : i % 32;
+    EXPECT_EQ(runClusters(ptx, counting(expected.size()), formOf({8, 1, 1}, {4, 1, 1})), expected)
+        << addressed;
+  }
 }
 
 TEST(ClusterExecution, CopiesToCtasThatAreNoneAreRefused) {
