@@ -115,10 +115,10 @@ enum ClusterMeeting : unsigned {
   kMeetingJoined = 48, // its CTAs that have read the slot
 };
 
-/// The warps of a cluster.
+/// The waves of a cluster.
 enum ClusterBarrier : unsigned {
   kBarrierLive = 0,     // 16 bits: that have not ended
-  kBarrierArrived = 16, // 16 bits: of which threads have arrived in this phase
+  kBarrierArrived = 16, // 16 bits: of those, which have arrived in this phase
   kBarrierPhase = 32,
 };
 

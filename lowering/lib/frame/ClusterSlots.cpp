@@ -146,34 +146,16 @@ struct Builder : SlotBuilder {
     return old;
   }
 
-  // Warps are counted, of which a packed wave has two.
-  unsigned warpsOfWave() const { return unit.target.isPacked ? 2 : 1; }
-  Value *lane() {
-    Value *all = b.getInt32(~0u);
-    Value *lane =
-        b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_lo, {all, b.getInt32(0)});
-    return unit.target.waveSize == 64
-               ? b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_hi, {all, lane})
-               : lane;
+  // Waves are counted, as warps. The two warps of a packed one come to barriers together, and while
+  // one of them waits the wave may not have come yet to where the other one ends (WarpForm.cpp).
+  Value *wavesOf(Value *threads) {
+    const unsigned log = unit.target.isPacked ? 6 : 5;
+    return b.CreateLShr(b.CreateAdd(threads, b.getInt32((1 << log) - 1)), log);
   }
-  Value *warpOf(Value *wave, Value *lane) {
-    if (warpsOfWave() == 1)
-      return wave;
-    return b.CreateAdd(b.CreateShl(wave, 1), b.CreateLShr(lane, 5));
-  }
-  // A bit for each active lane, of the lane's warp.
-  Value *activeOfWarp(Value *lane) {
+  Value *activeMask() {
     Value *mask = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {b.getIntNTy(unit.target.waveSize)},
                                     {b.getTrue()});
-    mask = b.CreateZExt(mask, b.getInt64Ty());
-    if (warpsOfWave() == 1)
-      return mask;
-    Value *ofWarp = b.CreateShl(b.getInt64(0xffffffff), wide(b.CreateAnd(lane, 32)));
-    return b.CreateAnd(mask, ofWarp);
-  }
-  Value *isFirstOf(Value *mask, Value *lane) {
-    Value *before = b.CreateSub(b.CreateShl(b.getInt64(1), wide(lane)), b.getInt64(1));
-    return b.CreateICmpEQ(b.CreateAnd(mask, before), b.getInt64(0));
+    return b.CreateZExt(mask, b.getInt64Ty());
   }
   Value *count(Value *mask) { return narrow(b.CreateUnaryIntrinsic(Intrinsic::ctpop, mask)); }
 
@@ -184,14 +166,14 @@ struct Builder : SlotBuilder {
   Value *barrier() {
     return b.CreateIntToPtr(kept(SlotWords::kBarrier, 64), b.getPtrTy(kGlobalSpace));
   }
-  Value *phasesOf(Value *warp) {
-    return b.CreateGEP(b.getInt64Ty(), word(SlotWords::kPhases), warp);
+  Value *phasesOf(Value *wave) {
+    return b.CreateGEP(b.getInt64Ty(), word(SlotWords::kPhases), wave);
   }
-  Value *nextPhaseOf(Value *warp) {
-    return b.CreateGEP(b.getInt32Ty(), word(SlotWords::kNextPhase), warp);
+  Value *nextPhaseOf(Value *wave) {
+    return b.CreateGEP(b.getInt32Ty(), word(SlotWords::kNextPhase), wave);
   }
 
-  // abi::ClusterBarrier. A phase ends when all warps that have not ended have arrived.
+  // abi::ClusterBarrier. A phase ends when all waves that have not ended have arrived.
   Value *barrierWith(Value *old, Value *live, Value *arrived) {
     Value *isOver = b.CreateICmpEQ(live, arrived);
     Value *phase = b.CreateAdd(narrow(b.CreateLShr(old, abi::kBarrierPhase)),
@@ -262,7 +244,7 @@ Value *drawNumber(Builder &c, LaunchState &launch, Value *pool) {
 
 // Where the CTAs of a cluster learn of their slots. One thread is active. Returns the first slot.
 Value *meet(Builder &c, Value *pool, Value *words, Value *cluster, Value *rank, Value *ctas,
-            Value *warps, Value *clusters) {
+            Value *waves, Value *clusters) {
   IRBuilder<> &b = c.b;
   Value *meeting = c.meeting(pool);
   BasicBlock *led = c.enterIf(b.CreateICmpEQ(rank, b.getInt32(0)), "cluster.lead");
@@ -270,7 +252,7 @@ Value *meet(Builder &c, Value *pool, Value *words, Value *cluster, Value *rank, 
                [&] { return b.CreateICmpEQ(c.load(meeting, c.agent, 64), c.wide(cluster)); });
   Value *taken = takeRun(c, pool, words, c.logOfRun(ctas));
   b.CreateFence(AtomicOrdering::Acquire, c.agent);
-  c.store(c.wide(b.CreateMul(warps, ctas)), c.barrierOf(pool, taken), c.agent);
+  c.store(c.wide(b.CreateMul(waves, ctas)), c.barrierOf(pool, taken), c.agent);
   b.CreateFence(AtomicOrdering::Release, c.agent);
   Value *told = b.CreateShl(c.wide(b.CreateAdd(taken, b.getInt32(1))), abi::kMeetingSlot);
   c.store(b.CreateOr(told, c.wide(cluster)), meeting, c.agent);
@@ -322,19 +304,25 @@ void freeRun(Builder &c) {
            c.agent);
 }
 
-// One thread of a warp is active, which has ended if `isOver`: the others may wait for that.
-void countWarp(Builder &c, Value *isOver) {
+// One thread of a wave is active, which has ended if `isOver`: the others may wait for that. If the
+// wave has arrived in this phase, it is no more among those that have.
+void countWave(Builder &c, Value *wave, Value *isOver) {
   IRBuilder<> &b = c.b;
-  BasicBlock *warpEnd = c.enterIf(isOver, "leave.warp");
-  Value *old = c.change(c.barrier(), [&](Value *word) {
+  BasicBlock *waveEnd = c.enterIf(isOver, "leave.wave");
+  Value *barrier = c.barrier(), *next = c.load(c.nextPhaseOf(wave), c.workgroup);
+  Value *old = c.change(barrier, [&](Value *word) {
+    Value *phase = c.narrow(b.CreateLShr(word, abi::kBarrierPhase));
+    Value *hasArrived = b.CreateICmpEQ(next, b.CreateAdd(phase, b.getInt32(1)));
+    Value *arrived = b.CreateSub(c.bits(word, abi::kBarrierArrived, 16),
+                                 b.CreateZExt(hasArrived, b.getInt32Ty()));
     Value *left = b.CreateSub(c.bits(word, abi::kBarrierLive, 16), b.getInt32(1));
-    return c.barrierWith(word, left, c.bits(word, abi::kBarrierArrived, 16));
+    return c.barrierWith(word, left, arrived);
   });
   Value *isLast = b.CreateICmpEQ(c.bits(old, abi::kBarrierLive, 16), b.getInt32(1));
   BasicBlock *clusterEnd = c.enterIf(isLast, "leave.cluster");
   freeRun(c);
   c.goOn(clusterEnd);
-  c.goOn(warpEnd);
+  c.goOn(waveEnd);
 }
 
 } // namespace
@@ -345,7 +333,7 @@ Value *takeClusterSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilde
   Builder c(unit, b);
   LaunchState launch(unit, &kernel, b);
   Value *wave = launch.waveIndex(), *threads = launch.threadCount();
-  Value *lanes[] = {c.activeOfWarp(b.getInt32(0)), c.activeOfWarp(b.getInt32(32))};
+  Value *lanes = c.count(c.activeMask());
   Value *bytes =
       b.CreateAdd(launch.argument(offsetof(abi::LaunchArguments, dynamicSharedBytes), 32),
                   b.getInt32(uint32_t(unit.sharedLayout.dynamic)));
@@ -362,12 +350,9 @@ Value *takeClusterSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilde
 
   BasicBlock *counted =
       c.enterIf(b.CreateICmpEQ(launch.laneInWave(), b.getInt32(0)), "prologue.wave");
-  for (unsigned i = 0; i < c.warpsOfWave(); ++i) {
-    Value *warp = c.warpOf(wave, b.getInt32(32 * i));
-    c.store(c.count(lanes[i]), c.lanesOf(warp), c.workgroup);
-    c.store(b.getInt64(~uint64_t(0)), c.phasesOf(warp), c.workgroup); // the one before the first
-    c.store(b.getInt32(0), c.nextPhaseOf(warp), c.workgroup);
-  }
+  c.store(lanes, c.lanesOf(wave), c.workgroup);
+  c.store(b.getInt64(~uint64_t(0)), c.phasesOf(wave), c.workgroup); // the one before the first
+  c.store(b.getInt32(0), c.nextPhaseOf(wave), c.workgroup);
   c.goOn(counted);
 
   BasicBlock *taken = c.enterIf(isFirstThread, "prologue.cluster");
@@ -376,8 +361,7 @@ Value *takeClusterSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilde
   Value *cluster = b.CreateUDiv(number, ctas);
   Value *rank = b.CreateSub(number, b.CreateMul(cluster, ctas));
   Value *clusters = b.CreateMul(b.CreateMul(inGrid[0], inGrid[1]), inGrid[2]);
-  Value *warps = b.CreateLShr(b.CreateAdd(threads, b.getInt32(31)), 5);
-  Value *slot = meet(c, pool, words, cluster, rank, ctas, warps, clusters);
+  Value *slot = meet(c, pool, words, cluster, rank, ctas, c.wavesOf(threads), clusters);
   Value *own = b.CreateAdd(slot, rank);
   Value *log = c.logOfRun(ctas);
   c.store(b.CreateOr(bytes, b.CreateShl(log, abi::kClusterRunAt)), c.bytesOf(pool, words, own),
@@ -414,11 +398,10 @@ Value *takeClusterSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilde
 void leaveCluster(UnitLowering &unit, IRBuilder<> &b, Value *wave) {
   Builder c(unit, b);
   b.CreateFence(AtomicOrdering::Release, c.agent);
-  Value *lane = c.lane(), *mask = c.activeOfWarp(lane), *ending = c.count(mask);
-  BasicBlock *behind = c.enterIf(c.isFirstOf(mask, lane), "leave.lanes");
-  Value *before =
-      c.modify(AtomicRMWInst::Sub, c.lanesOf(c.warpOf(wave, lane)), ending, c.workgroup);
-  countWarp(c, b.CreateICmpEQ(before, ending));
+  Value *ending = c.activeLanes();
+  BasicBlock *behind = c.enterIf(c.isFirstActive(), "leave.lanes");
+  Value *before = c.modify(AtomicRMWInst::Sub, c.lanesOf(wave), ending, c.workgroup);
+  countWave(c, wave, b.CreateICmpEQ(before, ending));
   c.goOn(behind);
 }
 
@@ -426,11 +409,8 @@ void loseWaveOfCluster(UnitLowering &unit, IRBuilder<> &b, Value *wave) {
   Builder c(unit, b);
   b.CreateFence(AtomicOrdering::Release, c.agent);
   BasicBlock *behind = c.enterIf(c.isFirstActive(), "lose.wave");
-  for (unsigned i = 0; i < c.warpsOfWave(); ++i) {
-    Value *lanes = c.lanesOf(c.warpOf(wave, b.getInt32(32 * i)));
-    Value *before = c.modify(AtomicRMWInst::Xchg, lanes, b.getInt32(0), c.workgroup);
-    countWarp(c, b.CreateICmpNE(before, b.getInt32(0)));
-  }
+  Value *before = c.modify(AtomicRMWInst::Xchg, c.lanesOf(wave), b.getInt32(0), c.workgroup);
+  countWave(c, wave, b.CreateICmpNE(before, b.getInt32(0)));
   c.goOn(behind);
 }
 
@@ -446,25 +426,24 @@ Value *loadClusterRank(UnitLowering &unit, IRBuilder<> &b) {
 
 void arriveAtCluster(UnitLowering &unit, IRBuilder<> &b, Value *wave, unsigned late) {
   Builder c(unit, b);
-  Value *lane = c.lane(), *mask = c.activeOfWarp(lane), *warp = c.warpOf(wave, lane);
-  Value *isFirst = c.isFirstOf(mask, lane);
+  Value *mask = c.activeMask(), *isFirst = c.isFirstActive();
   BasicBlock *before = b.GetInsertBlock(), *behind = c.enterIf(isFirst, "cluster.arrive");
-  // The phase cannot end before the warp has arrived.
+  // The phase cannot end before the wave has arrived.
   Value *barrier = c.barrier();
   Value *phase = c.narrow(b.CreateLShr(c.load(barrier, c.agent, 64), abi::kBarrierPhase));
   Value *isOdd = b.CreateTrunc(phase, b.getInt1Ty());
   Value *next = b.CreateAdd(phase, b.getInt32(1));
-  Value *phases = c.phasesOf(warp), *parities = c.load(phases, c.workgroup, 64);
+  Value *phases = c.phasesOf(wave), *parities = c.load(phases, c.workgroup, 64);
   Value *ofOthers = b.CreateAnd(parities, b.CreateNot(mask));
   Value *now = b.CreateSelect(isOdd, mask, b.getInt64(0));
-  // Their last phase was the one before, and no others of the warp have arrived in this one.
-  Value *isLate = b.CreateOr(b.CreateICmpEQ(c.load(c.nextPhaseOf(warp), c.workgroup), next),
+  // Their last phase was the one before, and no others of the wave have arrived in this one.
+  Value *isLate = b.CreateOr(b.CreateICmpEQ(c.load(c.nextPhaseOf(wave), c.workgroup), next),
                              b.CreateICmpNE(b.CreateAnd(parities, mask), b.CreateXor(now, mask)));
   BasicBlock *found = b.GetInsertBlock(), *inTime = c.block("cluster.in.time");
   b.CreateCondBr(isLate, behind, inTime);
   b.SetInsertPoint(inTime);
   c.store(b.CreateOr(ofOthers, now), phases, c.workgroup);
-  c.store(next, c.nextPhaseOf(warp), c.workgroup);
+  c.store(next, c.nextPhaseOf(wave), c.workgroup);
   c.change(barrier, [&](Value *word) {
     Value *arrived = b.CreateAdd(c.bits(word, abi::kBarrierArrived, 16), b.getInt32(1));
     return c.barrierWith(word, c.bits(word, abi::kBarrierLive, 16), arrived);
@@ -488,7 +467,7 @@ void arriveAtCluster(UnitLowering &unit, IRBuilder<> &b, Value *wave, unsigned l
 
 Value *isClusterPhaseOver(UnitLowering &unit, IRBuilder<> &b, Value *wave, Value *lane) {
   Builder c(unit, b);
-  Value *phases = c.load(c.phasesOf(c.warpOf(wave, lane)), c.workgroup, 64);
+  Value *phases = c.load(c.phasesOf(wave), c.workgroup, 64);
   Value *awaited =
       b.CreateTrunc(b.CreateLShr(phases, b.CreateAnd(c.wide(lane), 63)), b.getInt1Ty());
   Value *now = b.CreateLShr(c.load(c.barrier(), c.agent, 64), abi::kBarrierPhase);

@@ -24,9 +24,9 @@ struct SlotWords {
   static constexpr uint32_t kBarrier = kCluster + 8; // u64: address of abi::ClusterBarrier
   static constexpr uint32_t kCtaId = kBarrier + 8;   // 3 u32: %ctaid
   static constexpr uint32_t kRank = kCtaId + 12;     // u32: %cluster_ctarank
-  /// u64 for each warp: a bit for each lane, the parity of the phase that it has arrived in last.
+  /// u64 for each wave: a bit for each lane, the parity of the phase that it has arrived in last.
   static constexpr uint32_t kPhases = kRank + 4;
-  /// u32 for each warp: the phase after the one that it has arrived in last.
+  /// u32 for each wave: the phase after the one that it has arrived in last.
   static constexpr uint32_t kNextPhase = kPhases + 8 * BarrierWords::kMaxWaves;
   static constexpr uint32_t bytes(bool isForClusters) {
     return isForClusters ? kNextPhase + 4 * BarrierWords::kMaxWaves : kLanesEnd;

@@ -199,6 +199,40 @@ TEST(ClusterExecution, ThreadsThatEndEarly) {
   }
 }
 
+// Threads that have arrived may end without waiting: the phase then ends without them, but not
+// before the others have arrived. Whole CTAs end so, and whole warps.
+TEST(ClusterExecution, ThreadsThatArriveAndEnd) {
+  for (const char *ending : {"and.b32 %r1, %r0, 1;", "shr.u32 %r1, %r0, 1; xor.b32 %r1, %r1, 1;",
+                             "shr.u32 %r1, %tid, 5; and.b32 %r1, %r1, 1;"}) {
+    const std::string ptx = forClusters("mov.u32 %r0, %cluster_ctarank;" + std::string(ending) + R"(
+    setp.ne.u32 %p0, %r1, 0;
+    mov.u32 %r2, s; shl.b32 %r3, %tid, 2; add.u32 %r2, %r2, %r3;
+    add.u32 %r4, %r0, 1; and.b32 %r4, %r4, 3;
+    mapa.shared::cluster.u32 %r5, %r2, %r4; mad.lo.u32 %r6, %r0, 1000, %tid;
+    st.shared::cluster.u32 [%r5], %r6;
+    st.global.u32 [%mine], 7;
+    barrier.cluster.arrive;
+    @%p0 exit;
+    barrier.cluster.wait;
+    ld.shared.u32 %r6, [%r2]; st.global.u32 [%mine], %r6;
+    barrier.cluster.arrive; barrier.cluster.wait;
+    barrier.cluster.arrive;)",
+                                        ".shared .align 4 .b8 s[512];");
+    const bool byRank = StringRef(ending).contains("%r0"),
+               isOdd = StringRef(ending).contains("and.b32 %r1, %r0");
+    std::vector<uint32_t> expected(8 * 96);
+    for (uint32_t i = 0; i < expected.size(); ++i) {
+      const uint32_t rank = i / 96 % 4, thread = i % 96;
+      const bool ends = !byRank ? thread / 32 % 2 : isOdd ? rank % 2 : rank < 2;
+      expected[i] = ends ? 7 : (rank + 3) % 4 * 1000 + thread;
+    }
+    EXPECT_EQ(runClusters(ptx, std::vector<uint32_t>(expected.size()),
+                          formOf({8, 1, 1}, {4, 1, 1}, {96, 1, 1})),
+              expected)
+        << ending;
+  }
+}
+
 // The two halves of the barrier in different functions, with work of other phases between.
 TEST(ClusterExecution, ArrivalsAndWaitsInFunctions) {
   const std::string ptx = forClusters(R"(
