@@ -135,5 +135,6 @@ TEST(LoweringSpecialRegisters, GridsOfClustersAreRefused) {
   ASSERT_EQ(several.size(), 1u);
   EXPECT_TRUE(several[0].unsupported);
   EXPECT_THAT(several[0].message, HasSubstr("'k' has .blocksareclusters"));
+  EXPECT_EQ(diagnosticsOf("").size(), 1u); // a launch may say how many
   EXPECT_TRUE(diagnosticsOf(".reqnctapercluster 1").empty());
 }

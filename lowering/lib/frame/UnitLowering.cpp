@@ -329,11 +329,11 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
                             " are possible",
                         /*unsupported=*/true));
   // Then a launch gives the grid in clusters, which the driver takes for CTAs.
-  if (kernel.attributes.blocksAreClusters && requiresClusters(&kernel))
-    report(
-        diagnosticAt(kernel.place, kernel,
-                     "'" + kernel.name + "' has .blocksareclusters with clusters of several CTAs",
-                     /*unsupported=*/true));
+  if (kernel.attributes.blocksAreClusters && productOf(kernel.attributes.requiredCluster) != 1)
+    report(diagnosticAt(kernel.place, kernel,
+                        "'" + kernel.name +
+                            "' has .blocksareclusters, and its clusters may have several CTAs",
+                        /*unsupported=*/true));
   if (uint64_t required = productOf(kernel.attributes.requiredThreads);
       target.halfFilled() && required > 512)
     report(diagnosticAt(kernel.place, kernel,
