@@ -209,8 +209,8 @@ bool FunctionLowering::reachesCluster() const {
       current->spelling->has(ptx::Mod::MulticastCluster) ||
       current->spelling->has(ptx::Mod::MulticastClusterAll))
     return false;
-  return (current->spelling->has(ptx::Mod::SharedCluster) ||
-          current->spelling->has(ptx::Mod::MbarrierCompleteTxBytes));
+  return current->spelling->has(ptx::Mod::SharedCluster) ||
+         current->spelling->has(ptx::Mod::MbarrierCompleteTxBytes);
 }
 
 Value *FunctionLowering::intoShared(Value *pointer) {
