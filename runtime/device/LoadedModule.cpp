@@ -2,13 +2,13 @@
 // Module state and launches. State is one allocation: the trap record, then every variable at its
 // alignment.
 #include "runtime/device/LoadedModule.h"
-#include "runtime/device/ClusterLaunches.h"
 #include "lowering/Abi.h"
 #include "runtime/base/Log.h"
 #include "runtime/base/RunSummary.h"
 #include "runtime/base/Timeline.h"
 #include "runtime/cache/CodeObjectMetadata.h"
 #include "runtime/device/AtomicLocks.h"
+#include "runtime/device/ClusterLaunches.h"
 #include "runtime/device/DeviceTimeline.h"
 #include "runtime/device/KernelRecord.h"
 #include "targets/Target.h"
@@ -450,11 +450,9 @@ static Error checkSlot(const Manifest::Kernel &kernel, const CodeObjectMetadata 
 
 // For CTAs of a size, and for the memory that the program has. 0 threads: of the size that the code
 // is for, if it is for one.
-Expected<LoadedModule::Compiled> LoadedModule::compiled(const Manifest::Kernel &kernel,
-                                                        uint64_t threads,
-                                                        uint32_t dynamicSharedBytes,
-                                                        bool inClusters,
-                                                        ArrayRef<uint8_t> parameters) {
+Expected<LoadedModule::Compiled>
+LoadedModule::compiled(const Manifest::Kernel &kernel, uint64_t threads,
+                       uint32_t dynamicSharedBytes, bool inClusters, ArrayRef<uint8_t> parameters) {
   if (!kernel.error.empty())
     return launchError(Kind::CannotCompile, kernel.error);
   if (kernel.unit != contents->functionUnit)
@@ -551,7 +549,8 @@ Expected<uint32_t> LoadedModule::maxThreads(const Manifest::Kernel &kernel) {
 std::array<uint32_t, 3> clusterOf(const Manifest::Kernel &kernel, const LaunchShape &shape) {
   std::array<uint32_t, 3> result;
   for (unsigned i = 0; i < 3; ++i)
-    result[i] = std::max(kernel.requiredCluster[0] ? kernel.requiredCluster[i] : shape.cluster[i], 1u);
+    result[i] =
+        std::max(kernel.requiredCluster[0] ? kernel.requiredCluster[i] : shape.cluster[i], 1u);
   return result;
 }
 
@@ -585,9 +584,8 @@ Error LoadedModule::checkCluster(const Manifest::Kernel &kernel, const LaunchSha
   int device = 0;
   if (int error = hip->hipGetDevice(&device))
     return hipFailure(*hip, "hipGetDevice", error);
-  Expected<int> resident =
-      residentCtas(kernel, shape.block[0] * shape.block[1] * shape.block[2],
-                   shape.dynamicSharedBytes, true);
+  Expected<int> resident = residentCtas(kernel, shape.block[0] * shape.block[1] * shape.block[2],
+                                        shape.dynamicSharedBytes, true);
   if (!resident)
     return resident.takeError();
   const uint64_t room = uint64_t(std::max(*resident, 0)) *
@@ -666,24 +664,20 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
   }
   const uint32_t (&grid)[3] = shape.grid;
   DeviceSpan span(*hip, stream);
-  int error;
-  if (shape.gridWorkspace) {
-    void *only[] = {arguments.data()}; // the code object's metadata has one argument
-    error = hip->hipModuleLaunchCooperativeKernel(ready->hipFunction, grid[0], grid[1], grid[2],
-                                                  block[0], block[1], block[2], ready->ldsBytes,
-                                                  stream, only);
-  } else {
+  auto launchKernel = [&] {
+    if (shape.gridWorkspace) {
+      void *only[] = {arguments.data()}; // the code object's metadata has one argument
+      return hip->hipModuleLaunchCooperativeKernel(ready->hipFunction, grid[0], grid[1], grid[2],
+                                                   block[0], block[1], block[2], ready->ldsBytes,
+                                                   stream, only);
+    }
     size_t size = arguments.size();
     void *extra[] = {kHipLaunchParamBufferPointer, arguments.data(), kHipLaunchParamBufferSize,
                      &size, kHipLaunchParamEnd};
-    auto launchKernel = [&] {
-      return hip->hipModuleLaunchKernel(ready->hipFunction, grid[0], grid[1], grid[2], block[0],
-                                        block[1], block[2], ready->ldsBytes, stream, nullptr,
-                                        extra);
-    };
-    error = ready->isForClusters ? launchInTurn(*hip, stream, launchKernel) : launchKernel();
-  }
-  if (error)
+    return hip->hipModuleLaunchKernel(ready->hipFunction, grid[0], grid[1], grid[2], block[0],
+                                      block[1], block[2], ready->ldsBytes, stream, nullptr, extra);
+  };
+  if (int error = ready->isForClusters ? launchInTurn(*hip, stream, launchKernel) : launchKernel())
     return hipFailure(*hip, "launch of '" + kernel.name + "'", error);
   span.end(kernel.name);
   return Error::success();

@@ -227,6 +227,7 @@ constexpr const char *kGridFacts = R"(.version 8.0
 .extern .func nowhere();
 .visible .entry unlinked() { call nowhere, (); ret; }
 .visible .entry clusters() .reqnctapercluster 2 { ret; }
+.visible .entry meeting() .reqnctapercluster 2 { barrier.cluster.arrive; barrier.cluster.wait; ret; }
 )";
 
 TEST_F(Launch, GridsKnowHowTheyWereLaunched) {
@@ -262,6 +263,37 @@ TEST_F(Launch, GridsKnowHowTheyWereLaunched) {
                static_cast<void **>(values), static_cast<void **>(nullptr)),
             kSuccess);
   EXPECT_EQ(fetch(out, 3)[1], 1);
+}
+
+// Cooperative or not: the pool of slots and the numbers of CTAs are those of the device.
+TEST_F(Launch, ClustersRunOneLaunchAfterTheOther) {
+  std::vector<uint64_t> image = container(kGridFacts, 1, 90);
+  Wrapper wrapper{.data = image.data()};
+  Library *library = load(&wrapper);
+  ASSERT_TRUE(library);
+  Function *meeting = kernel(library, "meeting");
+  Stream *first = nullptr, *second = nullptr, *third = nullptr;
+  for (Stream **stream : {&first, &second, &third})
+    ASSERT_EQ(cu("cuStreamCreate", stream, 1u), kSuccess);
+  void *word = allocate(4);
+  auto start = [&](Stream *stream, bool isCooperative) {
+    return isCooperative ? cu("cuLaunchCooperativeKernel", meeting, 4u, 1u, 1u, 32u, 1u, 1u, 0u,
+                              stream, static_cast<void **>(nullptr))
+                         : cu("cuLaunchKernel", meeting, 4u, 1u, 1u, 32u, 1u, 1u, 0u, stream,
+                              static_cast<void **>(nullptr), static_cast<void **>(nullptr));
+  };
+  ASSERT_EQ(cu("cuMemsetD32_v2", word, 0u, size_t(1)), kSuccess);
+  ASSERT_EQ(cu("cuCtxSynchronize"), kSuccess);
+  for (bool isFirst : {true, false}) { // the cooperative one
+    const unsigned value = isFirst ? 1 : 2;
+    ASSERT_EQ(cu("cuStreamWaitValue32_v2", first, word, value, 1u), kSuccess);
+    ASSERT_EQ(start(first, isFirst), kSuccess);
+    ASSERT_EQ(start(second, !isFirst), kSuccess);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_EQ(cu("cuStreamQuery", second), kNotReady) << isFirst;
+    ASSERT_EQ(cu("cuStreamWriteValue32_v2", third, word, value, 0u), kSuccess);
+    EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
+  }
 }
 
 TEST_F(Launch, ThreadsShareAContext) {
