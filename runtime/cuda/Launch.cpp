@@ -66,8 +66,7 @@ Result checkCluster(const Device &device, Function &function, const LaunchShape 
   } else if (kernel.explicitCluster && !kernel.requiredCluster[0]) {
     return refuse("the kernel requires that the launch gives their size");
   }
-  const uint64_t ctas =
-      llvm::SaturatingMultiply<uint64_t>(uint64_t(cluster[0]) * cluster[1], cluster[2]);
+  const uint64_t ctas = ctasOf(cluster);
   if (ctas > most)
     return refuse("at most " + Twine(most) + " are possible" +
                   (most < abi::kMaxClusterCtas
@@ -169,7 +168,8 @@ Result checkKernel(Context &context, const KernelOperation &operation) {
                                    mostClusterCtas(context.device, *operation.function)))
     return result;
   return operation.isCooperative
-             ? checkCooperative(context, *bound.module, *operation.function, operation.shape)
+             ? checkCooperative(context, *bound.module, *operation.function,
+                                withCluster(context.device, *operation.function, operation.shape))
              : kSuccess;
 }
 

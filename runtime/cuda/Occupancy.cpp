@@ -52,15 +52,21 @@ Result checkCooperative(Context &context, Module &module, Function &function,
   if (!hip().hipModuleLaunchCooperativeKernel)
     return fail(kNotSupported, hip().path + " has no cooperative launches");
   uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
-  Expected<int> perMultiprocessor =
-      module.loaded->residentCtas(function.kernel, uint32_t(threads), shape.dynamicSharedBytes);
+  const uint64_t cluster = ctasOf(clusterOf(function.kernel, shape));
+  Expected<int> perMultiprocessor = module.loaded->residentCtas(
+      function.kernel, uint32_t(threads), shape.dynamicSharedBytes, cluster > 1);
   if (!perMultiprocessor)
     return report(context, perMultiprocessor.takeError());
   const int within =
       withinAttributes(context.device, function.kernel.staticSharedBytes + shape.dynamicSharedBytes,
                        int(threads), *perMultiprocessor);
-  uint64_t room = uint64_t(within) *
-                  hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
+  Expected<uint64_t> clusters = DeviceServices::clustersAtOnce(
+      hip(), cluster,
+      uint64_t(within) *
+          hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice));
+  if (!clusters)
+    return report(context, clusters.takeError());
+  const uint64_t room = *clusters * cluster;
   uint64_t blocks = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
   if (blocks > room)
     return fail(kCooperativeLaunchTooLarge, "cooperative launch of '" + function.kernel.name +
@@ -213,16 +219,17 @@ Result cuOccupancyMaxActiveClusters(int *clusters, Function *function, const Lau
     if (Result result = checkCluster(context.device, *function, shape,
                                      most < abi::kMaxClusterCtas ? most : UINT64_MAX))
       return result;
-    const std::array<uint32_t, 3> cluster = clusterOf(function->kernel, shape);
-    const uint64_t ctas =
-        llvm::SaturatingMultiply<uint64_t>(uint64_t(cluster[0]) * cluster[1], cluster[2]);
+    const uint64_t ctas = ctasOf(clusterOf(function->kernel, shape));
     const bool isGiven = shape.cluster[0] || function->kernel.requiredCluster[0];
     if (!isGiven || ctas > abi::kMaxClusterCtas)
       return *clusters = 0, kSuccess;
-    if (Result result = ctasInClusters(context, function, *config, ctas > 1, *clusters))
+    int resident = 0;
+    if (Result result = ctasInClusters(context, function, *config, ctas > 1, resident))
       return result;
-    *clusters /= int(ctas);
-    return kSuccess;
+    Expected<uint64_t> atOnce = DeviceServices::clustersAtOnce(hip(), ctas, uint64_t(resident));
+    if (!atOnce)
+      return report(context, atOnce.takeError());
+    return *clusters = int(*atOnce), kSuccess;
   });
 }
 

@@ -151,7 +151,8 @@ Expected<void *>
 DeviceServices::makePool(const Hip &hip, uint32_t count, size_t headerBytes, size_t usedAt,
                          function_ref<void(uint8_t *header, uint64_t firstSlot)> makeHeader) {
   const uint64_t first = alignTo(headerBytes, abi::kSharedSlotAlignment);
-  const uint64_t bytes = first + uint64_t(count) * abi::kSharedSlotBytes + abi::kSharedSlotAlignment;
+  const uint64_t bytes =
+      first + uint64_t(count) * abi::kSharedSlotBytes + abi::kSharedSlotAlignment;
   const std::string what = "shared memory in device memory (" + std::to_string(bytes) + " bytes)";
   void *memory = nullptr;
   if (int error = hip.hipMalloc(&memory, bytes))
@@ -179,16 +180,24 @@ Expected<void *> DeviceServices::sharedPool(const Hip &hip) {
   Expected<uint32_t> slots = sharedSlots(hip);
   if (!slots)
     return slots.takeError();
-  const size_t usedAt =
-      sizeof(abi::SharedPool) + abi::sharedPoolWords(*slots) * sizeof(uint32_t);
-  Expected<void *> pool =
-      makePool(hip, *slots, abi::sharedPoolHeaderBytes(*slots), usedAt,
-               [&](uint8_t *header, uint64_t firstSlot) {
-                 abi::makeSharedPoolHeader(header, *slots, firstSlot);
-               });
+  const size_t usedAt = sizeof(abi::SharedPool) + abi::sharedPoolWords(*slots) * sizeof(uint32_t);
+  Expected<void *> pool = makePool(hip, *slots, abi::sharedPoolHeaderBytes(*slots), usedAt,
+                                   [&](uint8_t *header, uint64_t firstSlot) {
+                                     abi::makeSharedPoolHeader(header, *slots, firstSlot);
+                                   });
   if (pool)
     sharedPoolOnDevice = *pool;
   return pool;
+}
+
+Expected<uint64_t> DeviceServices::clustersAtOnce(const Hip &hip, uint64_t ctas,
+                                                  uint64_t resident) {
+  if (ctas == 1)
+    return resident;
+  Expected<uint32_t> slots = sharedSlots(hip);
+  if (!slots)
+    return slots.takeError();
+  return std::min(resident / ctas, abi::clusterPoolSlots(*slots) / llvm::bit_ceil(ctas));
 }
 
 Expected<void *> DeviceServices::clusterPool(const Hip &hip) {
@@ -199,11 +208,11 @@ Expected<void *> DeviceServices::clusterPool(const Hip &hip) {
   if (!needed)
     return needed.takeError();
   const uint32_t slots = abi::clusterPoolSlots(*needed);
-  Expected<void *> pool = makePool(hip, slots, abi::clusterPoolHeaderBytes(slots),
-                                   abi::clusterPoolUsedAt(slots),
-                                   [&](uint8_t *header, uint64_t firstSlot) {
-                                     abi::makeClusterPoolHeader(header, slots, firstSlot);
-                                   });
+  Expected<void *> pool =
+      makePool(hip, slots, abi::clusterPoolHeaderBytes(slots), abi::clusterPoolUsedAt(slots),
+               [&](uint8_t *header, uint64_t firstSlot) {
+                 abi::makeClusterPoolHeader(header, slots, firstSlot);
+               });
   if (pool)
     clusterPoolOnDevice = *pool;
   return pool;

@@ -36,6 +36,9 @@ public:
   llvm::Expected<void *> sharedPool(const Hip &hip);
   /// abi::ClusterPool, likewise.
   llvm::Expected<void *> clusterPool(const Hip &hip);
+  /// How many clusters of `ctas` CTAs run at once on HIP's current device, where `resident` CTAs
+  /// do: each has a power of two of the pool's slots.
+  static llvm::Expected<uint64_t> clustersAtOnce(const Hip &hip, uint64_t ctas, uint64_t resident);
 
   /// For what the runtime copies and fills for itself.
   OwnStream &stream() { return ownStream; }

@@ -554,8 +554,8 @@ std::array<uint32_t, 3> clusterOf(const Manifest::Kernel &kernel, const LaunchSh
   return result;
 }
 
-static uint64_t ctasOf(const std::array<uint32_t, 3> &cluster) {
-  return uint64_t(cluster[0]) * cluster[1] * cluster[2];
+uint64_t ctasOf(const std::array<uint32_t, 3> &cluster) {
+  return llvm::SaturatingMultiply<uint64_t>(uint64_t(cluster[0]) * cluster[1], cluster[2]);
 }
 
 Error LoadedModule::checkCluster(const Manifest::Kernel &kernel, const LaunchShape &shape) {
@@ -590,7 +590,10 @@ Error LoadedModule::checkCluster(const Manifest::Kernel &kernel, const LaunchSha
     return resident.takeError();
   const uint64_t room = uint64_t(std::max(*resident, 0)) *
                         uint64_t(hip->attribute(HipAttribute::MultiprocessorCount, device));
-  if (ctas > room)
+  Expected<uint64_t> clusters = DeviceServices::clustersAtOnce(*hip, ctas, room);
+  if (!clusters)
+    return clusters.takeError();
+  if (!*clusters)
     return refuse("the device has room for " + Twine(room) + " CTAs of this size");
   return Error::success();
 }

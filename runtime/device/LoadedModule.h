@@ -29,6 +29,8 @@ struct LaunchShape {
 
 /// The CTAs of a cluster in x, y and z: what the kernel requires, or what the launch gives.
 std::array<uint32_t, 3> clusterOf(const Manifest::Kernel &kernel, const LaunchShape &shape);
+/// All of them.
+uint64_t ctasOf(const std::array<uint32_t, 3> &cluster);
 
 /// Why a launch was refused, for the caller to map to a driver code.
 class LaunchError : public llvm::ErrorInfo<LaunchError> {
