@@ -265,6 +265,34 @@ TEST_F(Launch, GridsKnowHowTheyWereLaunched) {
   EXPECT_EQ(fetch(out, 3)[1], 1);
 }
 
+// A cluster of 3 or 5 CTAs takes as many slots as one of 4 or 8, and a cooperative launch has room
+// for as many as run at once.
+TEST_F(Launch, OccupancyCountsTheSlotsOfClusters) {
+  std::vector<uint64_t> image = container(kGridFacts, 1, 90);
+  Wrapper wrapper{.data = image.data()};
+  Library *library = load(&wrapper);
+  ASSERT_TRUE(library);
+  auto active = [&](unsigned ctas) {
+    LaunchAttribute attribute = attributeOf(kLaunchClusterDimension, int(ctas));
+    LaunchConfig config{{ctas, 1, 1}, {32, 1, 1}, 0, nullptr, &attribute, 1};
+    int clusters = -1;
+    EXPECT_EQ(cu("cuOccupancyMaxActiveClusters", &clusters, kernel(library, "facts"),
+                 static_cast<const LaunchConfig *>(&config)),
+              kSuccess);
+    return clusters;
+  };
+  EXPECT_EQ(active(3), active(4));
+  EXPECT_EQ(active(5), active(8));
+  EXPECT_GT(active(4), active(8));
+  auto cooperative = [&](int ctas) { // in clusters of 2
+    return cu("cuLaunchCooperativeKernel", kernel(library, "meeting"), unsigned(ctas), 1u, 1u, 32u,
+              1u, 1u, 0u, static_cast<Stream *>(nullptr), static_cast<void **>(nullptr));
+  };
+  EXPECT_EQ(cooperative(2 * active(2)), kSuccess);
+  EXPECT_EQ(cooperative(2 * active(2) + 2), kCooperativeLaunchTooLarge);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
+}
+
 // Cooperative or not: the pool of slots and the numbers of CTAs are those of the device.
 TEST_F(Launch, ClustersRunOneLaunchAfterTheOther) {
   std::vector<uint64_t> image = container(kGridFacts, 1, 90);
