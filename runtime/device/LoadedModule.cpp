@@ -334,7 +334,8 @@ LoadedModule::codeOf(uint32_t number, const UnitVariant &variant) const {
     return ownCode;
   return createStringError(
       Twine("the launch needs another form of the code than the code object has (") +
-      (variant.halfFilled     ? "for blocks of another size"
+      (variant.clusters       ? "for clusters of several CTAs"
+       : variant.halfFilled   ? "for blocks of another size"
        : variant.deviceShared ? "with shared memory in device memory"
                               : "with safe atomics") +
       "): take the PTX");
