@@ -33,8 +33,7 @@ static Result checkShape(const Device &device, Function &function, const LaunchS
 
 static bool isGiven(const uint32_t (&cluster)[3]) { return cluster[0] || cluster[1] || cluster[2]; }
 
-// With the cluster that the program has set for the function, if the launch gives none.
-static LaunchShape withCluster(const Device &device, Function &function, LaunchShape shape) {
+LaunchShape withCluster(const Device &device, Function &function, LaunchShape shape) {
   if (!isGiven(shape.cluster)) {
     const Function::Settings settings = function.settingsFor(device);
     llvm::copy(settings.requiredCluster, shape.cluster);
@@ -180,6 +179,7 @@ Result executeKernel(Context &context, const KernelOperation &operation, const P
   if (bound.error)
     return bound.error;
   LaunchShape shape = withCluster(context.device, *operation.function, operation.shape);
+  shape.isInBody = place.isInBody;
   if (operation.isCooperative)
     if (Result result =
             prepareWorkspace(context, place.workspace, place.hipStream, shape.gridWorkspace))

@@ -57,6 +57,9 @@ static Result describe(Context *context, Error error, Result fallback, std::stri
         case LaunchError::Kind::InvalidCluster:
           result = kInvalidClusterSize;
           break;
+        case LaunchError::Kind::ClusterInBody:
+          result = kNotSupported;
+          break;
         case LaunchError::Kind::OutOfResources:
           result = kOutOfMemory;
           break;

@@ -13,6 +13,8 @@ Result checkCooperative(Context &context, Module &module, Function &function,
 /// Refuses clusters that are none, whatever the device has room for. `most`: CTAs of a cluster.
 Result checkCluster(const Device &device, Function &function, const LaunchShape &shape,
                     uint64_t most);
+/// With the cluster that the program has set for the function, if the launch gives none.
+LaunchShape withCluster(const Device &device, Function &function, LaunchShape shape);
 /// The most CTAs of a cluster that launches of the function may have.
 uint32_t mostClusterCtas(const Device &device, Function &function);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/Operation.h"
+#include "runtime/cuda/Occupancy.h"
 #include "runtime/cuda/graph/Capture.h"
 
 using namespace llvm;
@@ -50,7 +51,7 @@ Result execute(Context &context, const Operation &operation, const Place &place)
   return kSuccess;
 }
 
-Result prepare(Context &context, const Operation &operation) {
+Result prepare(Context &context, const Operation &operation, bool isInBody) {
   const auto *kernel = std::get_if<KernelOperation>(&operation);
   if (!kernel)
     return kSuccess;
@@ -59,8 +60,10 @@ Result prepare(Context &context, const Operation &operation) {
   Bound bound = bind(context, kernel->function);
   if (bound.error)
     return bound.error;
-  if (Error error = bound.module->loaded->prepare(kernel->function->kernel, kernel->shape,
-                                                  kernel->parameters))
+  LaunchShape shape = withCluster(context.device, *kernel->function, kernel->shape);
+  shape.isInBody = isInBody;
+  if (Error error =
+          bound.module->loaded->prepare(kernel->function->kernel, shape, kernel->parameters))
     return report(context, std::move(error));
   return kSuccess;
 }

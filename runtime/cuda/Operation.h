@@ -102,6 +102,7 @@ struct Place {
   Stream *workspace;
   /// The stream that the program waits for: other than `hipStream` where a graph has its own.
   AwaitedStream awaited;
+  bool isInBody = false; // of a conditional node
 };
 
 /// Executes it on a stream of the context, whose device is HIP's current one. Operations that are
@@ -136,7 +137,8 @@ Result executeSemaphores(Context &context, const SemaphoresOperation &operation,
                          void *hipStream);
 
 /// Compiles and loads what the operation needs, so that executing it only adds to the stream.
-Result prepare(Context &context, const Operation &operation);
+/// `isInBody`: of a conditional node.
+Result prepare(Context &context, const Operation &operation, bool isInBody = false);
 
 /// Of a stream of HIP's that ends: the workspace of its cooperative launches.
 void freeWorkspace(Context &context, Stream *stream);

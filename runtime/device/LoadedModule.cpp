@@ -616,12 +616,28 @@ Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_
   return ctas;
 }
 
+// Launches with clusters run in the order in which they are made, and those of a body are made
+// while others that may have been made before wait for it.
+static Error checkTurn(const Manifest::Kernel &kernel, const LaunchShape &shape,
+                       bool isForClusters) {
+  if (!isForClusters || !shape.isInBody)
+    return Error::success();
+  return launchError(Kind::ClusterInBody,
+                     "kernel '" + kernel.name +
+                         "': clusters of several CTAs in the body of a conditional graph node "
+                         "are not supported");
+}
+
 Error LoadedModule::prepare(const Manifest::Kernel &kernel, const LaunchShape &shape,
                             ArrayRef<uint8_t> parameters) {
   Expected<Compiled> ready =
       compiled(kernel, uint64_t(shape.block[0]) * shape.block[1] * shape.block[2],
                shape.dynamicSharedBytes, ctasOf(clusterOf(kernel, shape)) > 1, parameters);
-  return ready ? checkShape(kernel, *ready->code, shape) : ready.takeError();
+  if (!ready)
+    return ready.takeError();
+  if (Error error = checkTurn(kernel, shape, ready->isForClusters))
+    return error;
+  return checkShape(kernel, *ready->code, shape);
 }
 
 Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &shape,
@@ -640,6 +656,8 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
   if (Error error = checkShape(kernel, *code, shape))
     return error;
   if (Error error = checkCluster(kernel, shape))
+    return error;
+  if (Error error = checkTurn(kernel, shape, ready->isForClusters))
     return error;
 
   std::vector<uint8_t> arguments(

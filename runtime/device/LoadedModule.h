@@ -25,6 +25,8 @@ struct LaunchShape {
   /// launch has the module's.
   uint64_t gridWorkspace = 0;
   uint32_t cluster[3] = {0, 0, 0}; // CTAs of a cluster, if the launch gives its size
+  /// Launches that were made earlier wait for it: it cannot take its turn behind them.
+  bool isInBody = false;
 };
 
 /// The CTAs of a cluster in x, y and z: what the kernel requires, or what the launch gives.
@@ -42,6 +44,7 @@ public:
     InvalidShape,
     TooManyThreads, ///< for the registers or the warp form of the code
     InvalidCluster,
+    ClusterInBody,
     OutOfResources,
     System,
     Hip

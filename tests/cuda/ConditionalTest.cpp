@@ -58,6 +58,18 @@ TEST_F(Conditions, KernelsChooseBodies) {
   EXPECT_EQ(wait(5), (std::vector<int>{3, 0, 0, 0, 3}));
 }
 
+// They would wait for launches with clusters behind the conditional node, which wait for the body.
+TEST_F(Conditions, BodiesHaveNoClusters) {
+  Node choice = addConditional(graph, nullptr, makeHandle(graph, 1), kIfNode, 1);
+  addKernel(choice.bodies[0], nullptr, "meet", std::vector<uint64_t>(), 2);
+  addKernel(graph, choice.node, "add", words, 1);
+  ExecutableGraph *executable = nullptr;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &executable, graph, uint64_t(0)), kNotSupported);
+  std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("'meet': clusters of several CTAs in the body"), std::string::npos) << said;
+}
+
 TEST_F(Conditions, LoopsLieInLoops) {
   uint64_t outer = makeHandle(graph, 1), inner = makeHandle(graph, 0);
   Node loop = addConditional(graph, nullptr, outer, kWhileNode, 1);

@@ -7,7 +7,7 @@
 namespace rubia::runtime::cuda {
 
 inline constexpr const char *kConditions = R"(.version 8.4
-.target sm_80
+.target sm_90
 .address_size 64
 
 .global .align 4 .u32 mark;
@@ -62,6 +62,13 @@ inline constexpr const char *kConditions = R"(.version 8.4
   mov.u64 %d2, mark;
   st.global.u32 [%d2], 1;
   red.global.add.f32 [%d1], 0f3F800000;
+  ret;
+}
+
+.visible .entry meet() .reqnctapercluster 2
+{
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
   ret;
 }
 
@@ -122,7 +129,8 @@ protected:
     return made;
   }
 
-  GraphNode *addKernel(Graph *to, GraphNode *after, const char *name, std::vector<uint64_t> words) {
+  GraphNode *addKernel(Graph *to, GraphNode *after, const char *name, std::vector<uint64_t> words,
+                       unsigned ctas = 1) {
     KernelNodeParametersV2 p{};
     EXPECT_EQ(cu("cuModuleGetFunction", &p.first.function, module, name), kSuccess);
     std::vector<void *> values;
@@ -130,6 +138,7 @@ protected:
       values.push_back(&word);
     for (int i = 0; i < 3; ++i)
       p.first.grid[i] = p.first.block[i] = 1;
+    p.first.grid[0] = ctas;
     p.first.values = values.data();
     GraphNode *node = nullptr;
     EXPECT_EQ(cu("cuGraphAddKernelNode_v2", &node, to, &after, size_t(after ? 1 : 0), &p),

@@ -98,7 +98,8 @@ std::vector<Lane> giveLanes(std::vector<Step> &steps) {
 // ---------- Instantiation
 
 // The first kernel that cannot be compiled.
-static Result prepareAll(Context &current, const std::vector<Step> &steps, GraphNode *&atFault) {
+static Result prepareAll(Context &current, const std::vector<Step> &steps, GraphNode *&atFault,
+                         bool isBody = false) {
   Context *entered = &current;
   Result result = kSuccess;
   for (const Step &step : steps) {
@@ -106,12 +107,12 @@ static Result prepareAll(Context &current, const std::vector<Step> &steps, Graph
       break;
     entered = step.node->context;
     atFault = step.node;
-    if ((result = prepare(*step.node->context, step.node->operation)))
+    if ((result = prepare(*step.node->context, step.node->operation, isBody)))
       break;
     if (step.bodies)
       for (const auto &body : step.bodies->graphs)
         if (!result)
-          result = prepareAll(*entered, body->steps, atFault);
+          result = prepareAll(*entered, body->steps, atFault, true);
     if (result)
       break;
   }
@@ -391,8 +392,9 @@ Result Replay::runStep(Step &step) {
     if (Result result = runConditional(step, lane))
       return result;
   } else if (node.isEnabled && node.type() != kAllocateNode && node.type() != kFreeNode) {
-    if (Result result = execute(*lane.context, node.operation,
-                                {lane.hipStream, static_cast<Stream *>(lane.hipStream), awaited}))
+    if (Result result =
+            execute(*lane.context, node.operation,
+                    {lane.hipStream, static_cast<Stream *>(lane.hipStream), awaited, isBody}))
       return result;
   }
   return step.isAwaited ? record(step.event, *lane.context, lane.hipStream) : kSuccess;
