@@ -8,7 +8,8 @@
 // not begun. It holds slots, and places of its CTAs on the device; all others that wait for either
 // have ended or run, whatever the order in which hardware starts workgroups. Launches with
 // clusters run one after the other on a device, and the device has room for one cluster
-// (runtime/device/ClusterLaunches.h). So nobody waits for ever.
+// (runtime/device/ClusterLaunches.h). So no CTA of a launch that has begun waits here for ever,
+// unless the program makes clusters that run wait for later ones.
 //
 // An emulator may promise that workgroups begin in the order of their numbers
 // (abi::kWorkgroupsInOrder): then the number says which CTA a workgroup is, the same in every run.
