@@ -582,21 +582,37 @@ Error LoadedModule::checkCluster(const Manifest::Kernel &kernel, const LaunchSha
     if (all > INT32_MAX)
       return refuse("a grid of so many CTAs has no clusters");
   }
+  return Error::success();
+}
+
+static Expected<int> residentOf(const Hip &hip, const Manifest::Kernel &kernel, void *hipFunction,
+                                const CodeObjectMetadata::Kernel &code, uint32_t threads,
+                                uint32_t ldsBytes) {
+  const uint32_t workgroup =
+      code.warpForm == abi::WarpForm::HalfFilled ? abi::halfFilledWorkgroupSize(threads) : threads;
+  int ctas = 0;
+  if (int error = hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, hipFunction,
+                                                                         int(workgroup), ldsBytes))
+    return hipFailure(hip, "occupancy of '" + kernel.name + "'", error);
+  return ctas;
+}
+
+// `resident`: CTAs of a multiprocessor.
+static Error checkRoom(const Hip &hip, const Manifest::Kernel &kernel, uint64_t ctas,
+                       int resident) {
   int device = 0;
-  if (int error = hip->hipGetDevice(&device))
-    return hipFailure(*hip, "hipGetDevice", error);
-  Expected<int> resident = residentCtas(kernel, shape.block[0] * shape.block[1] * shape.block[2],
-                                        shape.dynamicSharedBytes, true);
-  if (!resident)
-    return resident.takeError();
-  const uint64_t room = uint64_t(std::max(*resident, 0)) *
-                        uint64_t(hip->attribute(HipAttribute::MultiprocessorCount, device));
-  Expected<uint64_t> clusters = DeviceServices::clustersAtOnce(*hip, ctas, room);
+  if (int error = hip.hipGetDevice(&device))
+    return hipFailure(hip, "hipGetDevice", error);
+  const uint64_t room = uint64_t(std::max(resident, 0)) *
+                        uint64_t(hip.attribute(HipAttribute::MultiprocessorCount, device));
+  Expected<uint64_t> clusters = DeviceServices::clustersAtOnce(hip, ctas, room);
   if (!clusters)
     return clusters.takeError();
-  if (!*clusters)
-    return refuse("the device has room for " + Twine(room) + " CTAs of this size");
-  return Error::success();
+  if (*clusters)
+    return Error::success();
+  return launchError(Kind::InvalidCluster, "kernel '" + kernel.name + "': clusters of " +
+                                               Twine(ctas) + " CTAs: the device has room for " +
+                                               Twine(room) + " CTAs of this size");
 }
 
 Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_t threads,
@@ -606,14 +622,7 @@ Expected<int> LoadedModule::residentCtas(const Manifest::Kernel &kernel, uint32_
     return ready.takeError();
   if (threads > ready->code->maxThreads)
     return 0;
-  uint32_t workgroup = ready->code->warpForm == abi::WarpForm::HalfFilled
-                           ? abi::halfFilledWorkgroupSize(threads)
-                           : threads;
-  int ctas = 0;
-  if (int error = hip->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-          &ctas, ready->hipFunction, int(workgroup), ready->ldsBytes))
-    return hipFailure(*hip, "occupancy of '" + kernel.name + "'", error);
-  return ctas;
+  return residentOf(*hip, kernel, ready->hipFunction, *ready->code, threads, ready->ldsBytes);
 }
 
 // Launches with clusters run in the order in which they are made, and those of a body are made
@@ -657,6 +666,15 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
     return error;
   if (Error error = checkCluster(kernel, shape))
     return error;
+  if (const uint64_t ctas = ctasOf(cluster); ctas > 1) {
+    Expected<int> resident =
+        residentOf(*hip, kernel, ready->hipFunction, *code,
+                   shape.block[0] * shape.block[1] * shape.block[2], ready->ldsBytes);
+    if (!resident)
+      return resident.takeError();
+    if (Error error = checkRoom(*hip, kernel, ctas, *resident))
+      return error;
+  }
   if (Error error = checkTurn(kernel, shape, ready->isForClusters))
     return error;
 
