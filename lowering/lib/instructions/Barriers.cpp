@@ -264,8 +264,7 @@ void refuseLateLanes(FunctionLowering &fn, const ptx::Instruction &inst) {
   BasicBlock *late = b.block("late"), *complete = b.block("complete");
   b.CreateCondBr(b.CreateICmpNE(b.CreateAnd(missed, active), b.getInt32(0)), late, complete);
   b.SetInsertPoint(late);
-  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling,
-           unit.addTrap(whyLate(fn, inst)));
+  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling, unit.addTrap(whyLate(fn, inst)));
   b.CreateUnreachable();
   b.SetInsertPoint(complete);
   fn.builder().SetInsertPoint(complete);

@@ -86,10 +86,9 @@ Compiled compile(const std::string &ptx, const Form &form) {
   options.code.warpForm = form.packed       ? settings::WarpFormChoice::Packed
                           : form.halfFilled ? settings::WarpFormChoice::HalfFilled
                                             : settings::WarpFormChoice::Auto;
-  options.code.shared =
-      form.cluster.x        ? settings::SharedMemory::Cluster
-      : form.sharedInMemory ? settings::SharedMemory::Device
-                            : settings::SharedMemory::Lds;
+  options.code.shared = form.cluster.x        ? settings::SharedMemory::Cluster
+                        : form.sharedInMemory ? settings::SharedMemory::Device
+                                              : settings::SharedMemory::Lds;
   LLVMContext context;
   std::unique_ptr<llvm::Module> module = take(lower(result.module, units[0], options, context));
   if (!module)
@@ -151,8 +150,8 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
   if (form.cluster.x) {
     const uint32_t count = abi::clusterPoolSlots(form.sharedSlots);
     const uint64_t slots = uint64_t(count) * abi::kSharedSlotBytes;
-    void *pool = take(
-        memory.allocate(abi::clusterPoolHeaderBytes(count), emulator::MemoryKind::Device));
+    void *pool =
+        take(memory.allocate(abi::clusterPoolHeaderBytes(count), emulator::MemoryKind::Device));
     void *first =
         take(memory.allocate(slots, emulator::MemoryKind::Device, abi::kSharedSlotAlignment));
     memset(first, 0xa5, slots);
@@ -246,7 +245,8 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
   launch.block = form.block;
   if (form.halfFilled && !form.packed)
     launch.block = {abi::halfFilledWorkgroupSize(uint32_t(form.block.count())), 1, 1};
-  launch.dynamicLdsBytes = form.sharedInMemory || form.cluster.x ? abi::kSharedPoolLdsBytes : form.dynamicSharedBytes;
+  launch.dynamicLdsBytes =
+      form.sharedInMemory || form.cluster.x ? abi::kSharedPoolLdsBytes : form.dynamicSharedBytes;
   launch.kernarg = ArrayRef(reinterpret_cast<const uint8_t *>(&arguments), sizeof(arguments));
   launch.hostThreads = form.hostThreads;
   launch.instructionLimit = 10'000'000;
