@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random kernels: compares Rubia with the reference evaluator and with what an NVIDIA GPU gave, and
 // reduces what differs.
+#include "DividedGenerator.h"
 #include "EmulatorRun.h"
 #include "Evaluator.h"
 #include "InterpreterRun.h"
@@ -41,8 +42,10 @@ struct Options {
       random_kernels::repeat(made);
     return made;
   }
-  bool isOfMatrices() const { return family == kMatrixFamily; }
-  MatrixOptions ofMatrices() const { return {first, count ? count : 100, every, way}; }
+  bool isOfMatrices() const {
+    return family == kMatrixFamily || family == kDividedFamily || family == kMeetingsFamily;
+  }
+  MatrixOptions ofMatrices() const { return {family, first, count ? count : 100, every, way}; }
   // Whether what runs fuses nothing and gives the bits of NaNs.
   bool isReference() const { return evaluator || interpreter; }
   Way way;
@@ -350,8 +353,10 @@ int main(int argc, char **argv) {
     command->add_option("--first", options.first, "the first seed");
     command->add_option("--count", options.count, "how many; compare: all of them by default");
     command->add_option("--every", options.every, "only every N-th");
-    command->add_option("--family", options.family,
-                        "only kernels of this family; text, check, reduce: also `matrices`");
+    command->add_option(
+        "--family", options.family,
+        "only kernels of this family; text, check, reduce: also `matrices`, `divided`, "
+        "`meetings`");
     command->callback([=, &status, &options] { status = run(options); });
     return command;
   };

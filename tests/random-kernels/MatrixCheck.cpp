@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "MatrixCheck.h"
+#include "DividedGenerator.h"
 #include "InterpreterRun.h"
 #include "MatrixKernel.h"
 #include "Reducer.h"
@@ -18,6 +19,11 @@ struct Judgement {
   Verdict verdict;
   std::string text;
 };
+
+MatrixKernel generate(const MatrixOptions &options, uint64_t seed) {
+  return options.family == kMatrixFamily ? generateMatrices(seed)
+                                         : generateDivided(seed, options.family == kMeetingsFamily);
+}
 
 /// Not legal: two warps of this kernel must not share a wave.
 Judgement judge(const Program &program, const Way &way) {
@@ -99,7 +105,7 @@ private:
 
 int printMatrices(const MatrixOptions &options) {
   for (uint64_t i = 0; i < options.count; i += options.every) {
-    const Program program = programOf(generateMatrices(options.first + i));
+    const Program program = programOf(generate(options, options.first + i));
     outs() << "// block " << program.block << "\n" << program.text;
   }
   return 0;
@@ -109,10 +115,10 @@ int checkMatrices(const MatrixOptions &options) {
   std::array<unsigned, 4> counts = {};
   for (uint64_t i = 0; i < options.count; i += options.every) {
     const uint64_t seed = options.first + i;
-    const auto [verdict, text] = judge(programOf(generateMatrices(seed)), options.way);
+    const auto [verdict, text] = judge(programOf(generate(options, seed)), options.way);
     ++counts[unsigned(verdict)];
     if (verdict == Verdict::Different || verdict == Verdict::Failed)
-      outs() << formatv("{0} {1}: {2}\n", seed, kMatrixFamily, text);
+      outs() << formatv("{0} {1}: {2}\n", seed, options.family, text);
     outs().flush();
   }
   const auto [equal, different, notLegal, failed] = counts;
@@ -122,7 +128,7 @@ int checkMatrices(const MatrixOptions &options) {
 }
 
 int reduceMatrices(const MatrixOptions &options) {
-  const MatrixKernel whole = generateMatrices(options.first);
+  const MatrixKernel whole = generate(options, options.first);
   StepReducer reducer(whole, options.way);
   if (!reducer.differs(whole)) {
     outs() << "it does not differ\n";

@@ -7,6 +7,7 @@
 namespace rubia::random_kernels {
 
 struct MatrixOptions {
+  std::string family;
   uint64_t first = 0, count = 100, every = 1;
   Way way;
 };

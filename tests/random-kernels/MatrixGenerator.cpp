@@ -60,7 +60,7 @@ std::string MatrixGenerator::list(const std::vector<std::string> &names) {
 void MatrixGenerator::step(Draw draw) {
   text.clear();
   (this->*draw)();
-  out->push_back({Step::What::Text, std::move(text), {}, {}});
+  out->push_back({Step::What::Text, std::move(text), "", {}, {}});
 }
 
 void MatrixGenerator::block(unsigned count) {
@@ -105,7 +105,7 @@ void MatrixGenerator::setWarpPredicate() {
 }
 
 void MatrixGenerator::divided() {
-  Step step{Step::What::Divided, "", {}, {}};
+  Step step{Step::What::Divided, "", "", {}, {}};
   text.clear();
   setWarpPredicate();
   step.text = std::move(text);
@@ -117,7 +117,7 @@ void MatrixGenerator::divided() {
 
 // Of as many rounds for each warp, or of more for some.
 void MatrixGenerator::loop() {
-  Step step{Step::What::Loop, "", {}, {}};
+  Step step{Step::What::Loop, "", "", {}, {}};
   const unsigned rounds = 2 + number(3);
   text.clear();
   switch (number(3)) {
@@ -138,7 +138,7 @@ void MatrixGenerator::loop() {
     const std::vector<std::string> names = different(3);
     put("mov.u32 %t0, {0}; mov.u32 {0}, {1}; mov.u32 {1}, {2}; mov.u32 {2}, %t0;", names[0],
         names[1], names[2]);
-    step.body.push_back({Step::What::Text, std::move(text), {}, {}});
+    step.body.push_back({Step::What::Text, std::move(text), "", {}, {}});
   }
   out->push_back(std::move(step));
 }

@@ -14,16 +14,20 @@
 namespace rubia::random_kernels {
 
 inline constexpr const char *kMatrixFamily = "matrices";
+inline constexpr unsigned kProgramInput = 1024; // bytes
 
 /// A part of a kernel that can be left out.
 struct Step {
   enum class What : uint8_t {
     Text,    // `text` alone
-    Divided, // `text` sets %q4: if it is true `orElse`, else `body`
-    Loop     // `text` sets %limit, the number of rounds of `body`
+    Divided, // `text` sets %q4 for a whole warp: if it is true `orElse`, else `body`
+    Loop,    // `text` sets %limit, the number of rounds of `body`
+    Lanes,   // `text` sets %q4 for each thread: `orElse` where it is true, else `body`
+    Leaving  // rounds of `body`, and of `orElse` for those for which `test` sets %q4; `text` sets
+             // %limit, how many there may be
   };
   What what = What::Text;
-  std::string text;
+  std::string text, test;
   std::vector<Step> body, orElse;
 };
 

@@ -10,29 +10,63 @@ namespace {
 
 constexpr unsigned kResultBytes = 8; // of each thread: of the state, and of the tile
 
-// Each part has labels of its own number.
-void write(raw_ostream &os, ArrayRef<Step> steps, unsigned &number) {
+/// With the mask of the threads that execute it.
+std::string masked(std::string text, StringRef mask) {
+  for (size_t at = 0; (at = text.find("$M", at)) != std::string::npos; at += mask.size())
+    text.replace(at, 2, mask);
+  return text;
+}
+
+// Each part has labels and registers of its own number.
+void write(raw_ostream &os, ArrayRef<Step> steps, unsigned &number, const std::string &mask) {
   for (const Step &step : steps) {
     const unsigned own = ++number;
     switch (step.what) {
     case Step::What::Text:
-      os << step.text;
+      os << masked(step.text, mask);
       break;
     case Step::What::Divided:
       os << step.text << formatv("  @%q4 bra ELSE{0};\n", own);
-      write(os, step.body, number);
+      write(os, step.body, number, mask);
       os << formatv("  bra MEET{0};\nELSE{0}:\n", own);
-      write(os, step.orElse, number);
-      os << formatv("MEET{0}: bar.warp.sync -1;\n", own);
+      write(os, step.orElse, number, mask);
+      os << formatv("MEET{0}: bar.warp.sync {1};\n", own, mask);
       break;
     case Step::What::Loop:
       os << step.text << formatv("  mov.u32 %limit{0}, %limit; mov.u32 %round{0}, 0;\n", own)
          << formatv("AGAIN{0}:\n", own);
-      write(os, step.body, number);
+      write(os, step.body, number, mask);
       os << formatv("  add.u32 %round{0}, %round{0}, 1; setp.lt.u32 %q0, %round{0}, %limit{0};\n"
-                    "  @%q0 bra AGAIN{0};\n  bar.warp.sync -1;\n",
-                    own);
+                    "  @%q0 bra AGAIN{0};\n  bar.warp.sync {1};\n",
+                    own, mask);
       break;
+    case Step::What::Lanes:
+      os << step.text
+         << formatv("  vote.sync.ballot.b32 %one{0}, %q4, {1}; xor.b32 %other{0}, %one{0}, {1};\n"
+                    "  @%q4 bra ELSE{0};\n",
+                    own, mask);
+      write(os, step.body, number, "%other" + std::to_string(own));
+      os << formatv("  bra MEET{0};\nELSE{0}:\n", own);
+      write(os, step.orElse, number, "%one" + std::to_string(own));
+      os << formatv("MEET{0}: bar.warp.sync {1};\n", own, mask);
+      break;
+    case Step::What::Leaving: {
+      const std::string here = "%one" + std::to_string(own);
+      os << step.text
+         << formatv("  mov.u32 %limit{0}, %limit; mov.u32 %round{0}, 0; mov.b32 {1}, {2};\n"
+                    "AGAIN{0}:\n",
+                    own, here, mask);
+      write(os, step.body, number, here);
+      os << step.test
+         << formatv("  vote.sync.ballot.b32 %other{0}, %q4, {1};\n  @!%q4 bra MEET{0};\n"
+                    "  mov.b32 {1}, %other{0};\n",
+                    own, here);
+      write(os, step.orElse, number, here);
+      os << formatv("  add.u32 %round{0}, %round{0}, 1; setp.lt.u32 %q0, %round{0}, %limit{0};\n"
+                    "  @%q0 bra AGAIN{0};\nMEET{0}: bar.warp.sync {1};\n",
+                    own, mask);
+      break;
+    }
     }
   }
 }
@@ -93,14 +127,15 @@ std::string textOf(const MatrixKernel &kernel, StringRef name) {
   std::string steps, text;
   unsigned numbers = 0;
   raw_string_ostream inside(steps), os(text);
-  write(inside, kernel.steps, numbers);
+  write(inside, kernel.steps, numbers, "-1");
   const unsigned state = unsigned(kernel.start.size()), threads = kernel.warps * 32;
   os << kModuleHead;
   for (const std::string &function : kernel.functions)
     os << function;
   os << ".visible .entry " << name << "(.param .u64 in, .param .u64 out, .param .align 8 .b8 "
      << "values[" << kParamBytes << "]) " << kernel.bounds << "\n{"
-     << formatv("\n  .reg .b32 %s<{0}>, %round<{1}>, %limit<{1}>;", state, numbers + 1)
+     << formatv("\n  .reg .b32 %s<{0}>, %round<{1}>, %limit<{1}>, %one<{1}>, %other<{1}>;", state,
+                numbers + 1)
      << kRegisters
      << formatv("  .shared .align 128 .b8 tiles[{0}];\n  .shared .align 8 .b64 barriers[{1}];",
                 kernel.warps * kTileBytes, kernel.warps)
