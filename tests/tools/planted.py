@@ -22,8 +22,6 @@ KINDS = {"OutOfBounds": "out-of-bounds", "UseAfterFree": "use-after-free", "Misa
 LIMITS = {
     "ring_of_one_slot": "nvcc loads for all threads of the warp what one of them uses",
     "leader_overwrites": "the same",
-    "half_warps_alone": "whom the mask of a __syncwarp() names is not looked at",
-    "exchange_in_a_function": "LLVM has joined accesses of two lines",
 }
 
 

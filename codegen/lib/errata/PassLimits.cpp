@@ -129,6 +129,12 @@ bool isWrongWithLiveRanges(const Instruction &inst) {
   return call && (call->isIndirectCall() || call->getIntrinsicID() == Intrinsic::amdgcn_strict_wwm);
 }
 
+/// Made for the emulator's checks (codegen/lib/LocalArrays.h). They name the line of each access of
+/// the program, and what LLVM makes of several has one line.
+bool keepsItsAccesses(const Function &function) {
+  return function.hasFnAttribute("rubia-local-arrays");
+}
+
 bool isWrongWithLiveRanges(const Function &function) {
   return any_of(instructions(function),
                 [](const Instruction &inst) { return isWrongWithLiveRanges(inst); });
@@ -147,6 +153,10 @@ bool PassLimits::Gate::shouldRunPass(StringRef pass, StringRef unit) const {
     return !withoutExecMasking.contains(unit);
   if (pass == "si-opt-vgpr-liverange")
     return !withoutLiveRanges.contains(unit);
+  // Of a clause, which is one bundle, the first line alone is told.
+  if (pass == "load-store-vectorizer" || pass == "si-load-store-opt" ||
+      pass == "si-insert-hard-clauses")
+    return !withoutJoinedAccesses.contains(unit);
   return pass != "slsr" || !withoutStrengthReduction.contains(unit);
 }
 
@@ -164,6 +174,8 @@ PassLimits::PassLimits(Module &module)
       gate.withoutAtomicOptimizer.insert(name);
     if (hasExecRead(function))
       gate.withoutExecMasking.insert(name);
+    if (keepsItsAccesses(function))
+      gate.withoutJoinedAccesses.insert(name);
     if (isWrongWithLiveRanges(function))
       gate.withoutLiveRanges.insert(name);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which passes are too slow, or wrong, for which functions.
+// Which passes are too slow, wrong or not wanted for which functions.
 #pragma once
 
 #include "llvm/ADT/StringSet.h"
@@ -27,12 +27,13 @@ private:
     bool isEnabled() const override {
       return !withoutStrengthReduction.empty() || !withoutSdwaPeephole.empty() ||
              !withoutAtomicOptimizer.empty() || !withoutExecMasking.empty() ||
-             !withoutPreparation.empty() || !withoutLiveRanges.empty();
+             !withoutPreparation.empty() || !withoutLiveRanges.empty() ||
+             !withoutJoinedAccesses.empty();
     }
     bool shouldRunPass(llvm::StringRef pass, llvm::StringRef unit) const override;
     /// "function (name)", as LLVM describes them
     llvm::StringSet<> withoutStrengthReduction, withoutSdwaPeephole, withoutAtomicOptimizer,
-        withoutExecMasking, withoutPreparation, withoutLiveRanges;
+        withoutExecMasking, withoutPreparation, withoutLiveRanges, withoutJoinedAccesses;
   };
 
   llvm::LLVMContext &context;

@@ -494,6 +494,7 @@ void RaceCheck::mark(RunningGroup &running, Group &group, Wave &wave, const Micr
     };
     switch (mark.kind) {
     case AsyncMark::Kind::None:
+    case AsyncMark::Kind::PartOfWarp:
       break;
     case AsyncMark::Kind::Commit:
       group.copies.commit(number);

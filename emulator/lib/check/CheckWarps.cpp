@@ -6,7 +6,8 @@
 // Two accesses of different lanes to one byte, one of them a write, are a hazard unless the lane of
 // the first has come to a __syncwarp() (InstructionStep::warpSync), a barrier or a strong write
 // since then. Of the second lane nothing is asked: what it waited with, the first one has come to.
-// Where all lanes that are on come to one together, all that was before is forgotten.
+// Where all lanes that are on come to one together, all that was before is forgotten. A
+// __syncwarp() of part of a warp orders for the lanes of its mask alone, and whom they order next.
 //
 // Lanes of one instruction that store different values to one byte are a warning: CUDA stores one
 // of them, but says not which.
@@ -45,10 +46,15 @@ struct Byte {
 /// The memory that a wave has touched, in dwords.
 using Touched = DenseMap<uint64_t, std::array<Byte, 4>>;
 
+using Times = std::array<uint32_t, kMaxLanes>; // of each lane
+
 struct WaveState {
-  std::array<uint32_t, kMaxLanes> time = {}; // how often each lane has come to what orders
-  uint64_t seen = 0;                         // lanes that have touched memory
+  Times time = {};   // how often each lane has come to what orders
+  uint64_t seen = 0; // lanes that have touched memory
   Touched global, lds;
+  /// What is ordered before each lane's next accesses: those of each other lane up to a time. Empty
+  /// as long as each has come to what orders for all.
+  std::vector<Times> ordered;
 };
 
 /// Writes to a byte of LDS that nothing orders, and that nobody has read.
@@ -85,13 +91,19 @@ private:
     WaveState &state;
   };
   bool isSameWarp(unsigned a, unsigned b) const { return a / warpLanes == b / warpLanes; }
-  static void order(WaveState &state, uint64_t lanes);
+  static bool isOrdered(const WaveState &state, const Access &earlier, unsigned lane) {
+    return state.ordered.empty() ? state.time[earlier.lane] > earlier.time
+                                 : state.ordered[lane][earlier.lane] > earlier.time;
+  }
+  static void order(WaveState &state, uint64_t lanes) { order(state, lanes, ~uint64_t(0)); }
+  static void order(WaveState &state, uint64_t lanes, uint64_t members);
+  void orderMembers(Wave &wave, WaveState &state, unsigned maskRegister);
   Access accessOf(const Now &now, unsigned lane) const {
     return {now.op.pc, now.state.time[lane], uint32_t(now.wave.instructions), uint8_t(lane)};
   }
   bool isHazard(const Now &now, const Access &earlier, unsigned lane) const {
     return earlier.lane != kNobody && earlier.lane != lane && isSameWarp(earlier.lane, lane) &&
-           now.state.time[earlier.lane] == earlier.time;
+           !isOrdered(now.state, earlier, lane);
   }
   void read(const Now &now, const LaneAccess &access, Byte &byte);
   void write(const Now &now, const LaneAccess &access, unsigned which, Byte &byte);
@@ -109,15 +121,53 @@ private:
   DenseMap<const RunningGroup *, GroupState> groups;
 };
 
-/// `lanes` come to something that orders what they did before.
-void WarpCheck::order(WaveState &state, uint64_t lanes) {
-  if ((state.seen & ~lanes) == 0) {
+template <class F> void forLanes(uint64_t lanes, F visit) {
+  for (; lanes; lanes &= lanes - 1)
+    visit(unsigned(std::countr_zero(lanes)));
+}
+
+/// `lanes` come to something that orders what they did before, for what `members` do from now on.
+void WarpCheck::order(WaveState &state, uint64_t lanes, uint64_t members) {
+  if (members == ~uint64_t(0) && (state.seen & ~lanes) == 0) {
     state.global.clear();
     state.lds.clear();
     state.seen = 0;
+    state.ordered.clear();
   }
-  for (uint64_t rest = lanes; rest; rest &= rest - 1)
-    ++state.time[unsigned(std::countr_zero(rest))];
+  if (members != ~uint64_t(0) && state.ordered.empty())
+    state.ordered.assign(kMaxLanes, state.time); // so far each has ordered for all
+  forLanes(lanes, [&](unsigned lane) { ++state.time[lane]; });
+  if (state.ordered.empty())
+    return;
+  // With what is ordered before these lanes themselves.
+  Times before = {};
+  forLanes(lanes, [&](unsigned lane) {
+    for (unsigned other = 0; other < kMaxLanes; ++other)
+      before[other] = std::max(before[other], state.ordered[lane][other]);
+    before[lane] = state.time[lane];
+  });
+  forLanes(members, [&](unsigned lane) {
+    for (unsigned other = 0; other < kMaxLanes; ++other)
+      state.ordered[lane][other] = std::max(state.ordered[lane][other], before[other]);
+  });
+}
+
+/// Lanes come to a __syncwarp() with the masks that a register has. Those of one mask are together.
+void WarpCheck::orderMembers(Wave &wave, WaveState &state, unsigned maskRegister) {
+  if (maskRegister + 1u >= wave.vgprCount)
+    return;
+  for (uint64_t rest = wave.exec(); rest;) {
+    const unsigned first = unsigned(std::countr_zero(rest));
+    const uint32_t mask = wave.vgpr(vectorOffset(uint16_t(maskRegister)), first);
+    uint64_t together = 0;
+    forLanes(rest, [&](unsigned lane) {
+      if (isSameWarp(first, lane) && wave.vgpr(vectorOffset(uint16_t(maskRegister)), lane) == mask)
+        together |= uint64_t(1) << lane;
+    });
+    rest &= ~together;
+    const uint64_t members = uint64_t(mask) << (first / warpLanes * warpLanes);
+    order(state, together, mask == ~0u ? ~uint64_t(0) : members);
+  }
 }
 
 std::string WarpCheck::hazardWith(const Now &now, const Access &earlier, StringRef what) const {
@@ -164,7 +214,7 @@ void WarpCheck::read(const Now &now, const LaneAccess &access, Byte &byte) {
     report(now, access, byte.write, "after a write");
   Access &first = byte.reads[0];
   const bool isFirst = first.lane == kNobody || first.lane == access.lane ||
-                       now.state.time[first.lane] != first.time;
+                       isOrdered(now.state, first, access.lane);
   byte.reads[isFirst ? 0 : 1] = accessOf(now, access.lane);
 }
 
@@ -242,10 +292,13 @@ void WarpCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
   const Now now = {group, wave, op, step, all, all.waves[wave.indexInGroup]};
   if (step.warpSync)
     order(now.state, wave.exec());
+  if (step.mark.kind == AsyncMark::Kind::PartOfWarp)
+    orderMembers(wave, now.state, step.mark.vectorReg);
   // Barriers are for the wave, whatever is on.
   if (step.barrierSignals || step.gridBarrier) {
     now.state.global.clear();
     now.state.lds.clear();
+    now.state.ordered.clear();
   }
   if (step.kind != StepKind::Vector && step.kind != StepKind::Lds)
     return;

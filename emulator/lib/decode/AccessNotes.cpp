@@ -69,7 +69,7 @@ static Expected<uint16_t> takeVectorRegister(ArrayRef<uint8_t> &section) {
 }
 
 // Each entry: an address in 64 bits, a byte for the kind and one for the count; behind those of
-// copies that are held back a register.
+// copies that are held back, and of parts of warps, a register.
 Expected<AsyncNotes> AsyncNotes::read(ArrayRef<uint8_t> section) {
   constexpr size_t kEntry = 10;
   AsyncNotes result;
@@ -80,9 +80,9 @@ Expected<AsyncNotes> AsyncNotes::read(ArrayRef<uint8_t> section) {
     const uint8_t kind = section[8];
     AsyncMark mark{AsyncMark::Kind(kind), section[9]};
     section = section.drop_front(kEntry);
-    if (kind < uint8_t(AsyncMark::Kind::Commit) || kind > uint8_t(AsyncMark::Kind::Held))
+    if (kind < uint8_t(AsyncMark::Kind::Commit) || kind > uint8_t(AsyncMark::Kind::PartOfWarp))
       return malformed(".rubia.async has an entry of kind " + Twine(unsigned(kind)));
-    if (mark.kind == AsyncMark::Kind::Held) {
+    if (mark.kind == AsyncMark::Kind::Held || mark.kind == AsyncMark::Kind::PartOfWarp) {
       Expected<uint16_t> number = takeVectorRegister(section);
       if (!number)
         return number.takeError();

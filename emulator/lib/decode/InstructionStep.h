@@ -53,13 +53,22 @@ enum class Meaning : uint8_t {
 enum class Strength : uint8_t { Unknown, Weak, Strong, StrongInCta };
 constexpr bool isStrong(Strength strength) { return strength >= Strength::Strong; }
 
-/// A place where the program commits or awaits asynchronous copies, for the lanes that are on
-/// (lowering/lib/frame/AsyncNotes.h).
+/// A place where the program commits or awaits asynchronous copies, or the threads of part of a
+/// warp wait for each other, for the lanes that are on (lowering/lib/frame/AsyncNotes.h).
 struct AsyncMark {
-  enum class Kind : uint8_t { None, Commit, WaitGroup, WaitAll, HandedOver, Observed, Held };
+  enum class Kind : uint8_t {
+    None,
+    Commit,
+    WaitGroup,
+    WaitAll,
+    HandedOver,
+    Observed,
+    Held,
+    PartOfWarp
+  };
   Kind kind = Kind::None;
   uint8_t count = 0;      // WaitGroup: groups that may still be on their way; Held: bytes
-  uint16_t vectorReg = 0; // Held: number of the VGPR that holds the LDS address
+  uint16_t vectorReg = 0; // number of a VGPR; Held: of the LDS address; PartOfWarp: of the mask
 };
 
 struct RegisterRange {

@@ -4,7 +4,8 @@
 //
 // A mark is an s_nop, so that it has an address that no jump comes to by another way, and an entry
 // in a section that is not loaded: the address, a byte for the mark and one for the count. Behind
-// them stands, for a copy that is held back, the name of a register, with a zero behind it.
+// them stands, for a copy that is held back and for members, the name of a register, with a zero
+// behind it.
 #include "lowering/lib/frame/AsyncNotes.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/LLVMContext.h"
@@ -36,11 +37,19 @@ void markAsync(IRBuilderBase &builder, AsyncMark mark, unsigned count) {
                                     /*hasSideEffects=*/true));
 }
 
+static void markWithValue(IRBuilderBase &builder, AsyncMark mark, unsigned count, Value *value) {
+  auto *type = FunctionType::get(builder.getVoidTy(), {value->getType()}, false);
+  const std::string text = textOfMark(mark, count, "\n.asciz \"$0\"");
+  builder.CreateCall(InlineAsm::get(type, text, "v,~{memory}", /*hasSideEffects=*/true), value);
+}
+
 void markHeldCopy(IRBuilderBase &builder, Value *place, unsigned bytes) {
-  Value *address = builder.CreatePtrToInt(place, builder.getInt32Ty());
-  auto *type = FunctionType::get(builder.getVoidTy(), {address->getType()}, false);
-  const std::string text = textOfMark(AsyncMark::Held, bytes, "\n.asciz \"$0\"");
-  builder.CreateCall(InlineAsm::get(type, text, "v,~{memory}", /*hasSideEffects=*/true), address);
+  markWithValue(builder, AsyncMark::Held, bytes,
+                builder.CreatePtrToInt(place, builder.getInt32Ty()));
+}
+
+void markPartOfWarp(IRBuilderBase &builder, Value *members) {
+  markWithValue(builder, AsyncMark::PartOfWarp, 0, members);
 }
 
 } // namespace rubia::lowering

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emulator's check `races` has to know of asynchronous copies. Rubia performs a copy where
+// What the emulator's check `races` has to know of asynchronous copies, and `warps` of barriers of
+// part of a warp. Rubia performs a copy where
 // it is issued or where it is waited for, so that a program which forgets to wait may compute what
 // it should, and not on NVIDIA's GPUs. So the code object says which stores belong to copies (the
 // section .rubia.accesses), which copies are held back, and where the program waits for them (the
@@ -18,7 +19,8 @@ enum class AsyncMark : uint8_t {
   WaitAll = 3,    ///< all copies of the thread have arrived
   HandedOver = 4, ///< an mbarrier will tell of the thread's copies up to here
   Observed = 5,   ///< an mbarrier has told, which counts for the whole warp
-  Held = 6        ///< a copy of `count` bytes begins, to the LDS address in a register
+  Held = 6,       ///< a copy of `count` bytes begins, to the LDS address in a register
+  PartOfWarp = 7  ///< a bar.warp.sync, whose membermask is in a register
 };
 
 /// Notes that `store` belongs to an asynchronous copy. Where it is held back to the wait, the place
@@ -31,5 +33,7 @@ void markAsync(llvm::IRBuilderBase &builder, AsyncMark mark, unsigned count = 0)
 std::string asyncMarkText(AsyncMark mark, unsigned count = 0);
 /// As markAsync(), for a copy whose store to `place` in shared memory is held back.
 void markHeldCopy(llvm::IRBuilderBase &builder, llvm::Value *place, unsigned bytes);
+/// As markAsync(), for what orders the accesses of the threads in `members`.
+void markPartOfWarp(llvm::IRBuilderBase &builder, llvm::Value *members);
 
 } // namespace rubia::lowering

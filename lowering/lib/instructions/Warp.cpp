@@ -9,6 +9,7 @@
 // Lanes that are not active at an instruction take no part in it, whatever membermask says: AMD's
 // lanes do not wait for each other. docs/synchronization.md, "Warps".
 #include "lowering/lib/analysis/Definitions.h"
+#include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/LaneExchange.h"
@@ -339,7 +340,12 @@ Expected<Value *> lowerBarWarpSync(FunctionLowering &fn, const ptx::Instruction 
   checkMembers(fn, fn.source(0));
   SyncScope::ID wave = fn.context().getOrInsertSyncScopeID("wavefront");
   b.CreateFence(AtomicOrdering::Release, wave);
-  b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});
+  const std::optional<uint64_t> members = fn.knownConstant(0);
+  if (fn.options().code.masks == settings::MaskMode::Checked &&
+      (!members || uint32_t(*members) != ~0u))
+    markPartOfWarp(b, fn.source(0));
+  else
+    b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});
   b.CreateFence(AtomicOrdering::Acquire, wave);
   return nullptr;
 }

@@ -290,6 +290,17 @@ KERNEL stack_overflow(unsigned *data, unsigned n, unsigned *) {
   data[t] = value;
 }
 
+// CASE fault=OutOfBounds block=32 words=63
+KERNEL second_of_two_stores(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+#ifdef MENDED
+  if (2 * t + 1 >= n)
+    return;
+#endif
+  data[2 * t] = n;
+  data[2 * t + 1] = t; // BUG thread=(31,0,0)
+}
+
 // CASE fault=ScratchOverflow block=32 words=64
 KERNEL local_array_overflow(unsigned *data, unsigned n, unsigned *) {
   unsigned local[16];

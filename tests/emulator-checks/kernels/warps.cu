@@ -156,6 +156,37 @@ KERNEL warp_half_syncs(unsigned *data, unsigned n, unsigned *) {
 }
 
 // CASE fault=WarpHazard block=32 words=64
+KERNEL warp_halves_apart(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX();
+  data[32 + t] = n + t; // BUG thread=(20,0,0)
+#ifdef MENDED
+  syncWarp();
+#else
+  syncMembers(t < 16 ? 0x0000ffffu : 0xffff0000u);
+#endif
+  if (t == 4)
+    data[t] = data[52]; // BUG thread=(4,0,0)
+}
+
+// CASE fault=WarpHazard block=64 words=128
+KERNEL warp_chain_of_lanes(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadX(), lane = t & 31, warp = t / 32;
+  if (t == 32)
+    data[100] = n; // BUG thread=(32,0,0)
+  if (lane < 2)
+    syncMembers(0x3u << (warp * n / 1000)); // not a constant
+#ifdef MENDED
+  if (lane == 1 || lane == 2)
+    syncMembers(0x6u);
+#else
+  if (lane == 2 || lane == 3)
+    syncMembers(0xcu);
+#endif
+  if (t == 34)
+    data[2] = data[100] + 1; // BUG thread=(34,0,0)
+}
+
+// CASE fault=WarpHazard block=32 words=64
 KERNEL warp_loop(unsigned *data, unsigned n, unsigned *) {
   __shared__ unsigned cell;
   const unsigned t = threadX();

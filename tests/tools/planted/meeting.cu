@@ -102,6 +102,50 @@ extern "C" __global__ void half_warps_alone(unsigned *data, unsigned, unsigned *
     data[t] = cells[20]; // BUG thread=(4,0,0)
 }
 
+// CASE fault=WarpHazard block=32 words=64
+extern "C" __global__ void quarters_alone(unsigned *data, unsigned, unsigned *) {
+  const unsigned t = threadIdx.x;
+  data[32 + t] = t * 3; // BUG thread=(8,0,0)
+#ifdef MENDED
+  __syncwarp();
+#else
+  __syncwarp(0xffu << (t & 24));
+#endif
+  if (t == 7)
+    data[t] = data[33 + t]; // BUG thread=(7,0,0)
+}
+
+// CASE fault=WarpHazard block=32 words=64
+extern "C" __global__ void pairs_of_lanes(unsigned *data, unsigned, unsigned *) {
+  const unsigned t = threadIdx.x, mine = data[t];
+  data[32 + t] = mine + 1; // BUG thread=(2,0,0)
+  __syncwarp(3u << (t & 30));
+#ifdef MENDED
+  const unsigned other = t ^ 1;
+#else
+  const unsigned other = t == 1 ? 2 : t ^ 1;
+#endif
+  data[t] = data[32 + other]; // BUG thread=(1,0,0)
+}
+
+// CASE fault=WarpHazard block=32 words=64
+extern "C" __global__ void handed_over_in_a_chain(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadIdx.x;
+  if (t == 0)
+    data[40] = n; // BUG thread=(0,0,0)
+  if (t < 2)
+    __syncwarp(0x3);
+#ifdef MENDED
+  if (t == 1 || t == 2)
+    __syncwarp(0x6);
+#else
+  if (t == 2 || t == 3)
+    __syncwarp(0xc);
+#endif
+  if (t == 2)
+    data[2] = data[40] + 1; // BUG thread=(2,0,0)
+}
+
 // CASE fault=Warning block=32 words=32
 extern "C" __global__ void all_write_one_word(unsigned *data, unsigned, unsigned *) {
   const unsigned t = threadIdx.x;

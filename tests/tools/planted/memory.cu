@@ -228,6 +228,33 @@ extern "C" __global__ void particles_one_too_many(unsigned *data, unsigned n, un
     particles[i].cell = i; // BUG thread=(0,0,0)
 }
 
+// CASE fault=OutOfBounds block=32 words=95
+extern "C" __global__ void three_of_a_row(unsigned *data, unsigned n, unsigned *) {
+#ifdef MENDED
+  if (3 * threadIdx.x + 2 >= n)
+    return;
+#endif
+  unsigned *row = data + 3 * threadIdx.x;
+  row[0] = n;
+  row[1] = n + 1;
+  row[2] = n + 2; // BUG thread=(31,0,0)
+}
+
+// CASE fault=OutOfBounds block=32 words=33
+extern "C" __global__ void sum_of_neighbours(unsigned *data, unsigned n, unsigned *) {
+  const unsigned t = threadIdx.x;
+#ifdef MENDED
+  if (t + 2 >= n)
+    return;
+#endif
+  const unsigned left = data[t];
+  const unsigned middle = data[t + 1];
+  const unsigned right = data[t + 2]; // BUG thread=(31,0,0)
+  __syncwarp();
+  if (t == 31)
+    data[0] = left + middle + right;
+}
+
 __device__ __noinline__ void swap(unsigned *a, unsigned *b) {
   const unsigned old = *a;
   *a = *b; // BUG thread=(31,0,0)
