@@ -14,7 +14,7 @@
 
 namespace rubia::abi {
 
-inline constexpr unsigned kVersion = 9;
+inline constexpr unsigned kVersion = 10;
 
 /// Module state lives in memory that the loader owns; each code object that needs any of it has
 /// this symbol, an array of 64-bit device addresses. The loader writes it after loading the code
@@ -211,6 +211,9 @@ enum class WarpForm : uint8_t {
               /// 1}
   Packed,     // two warps share a wave64
 };
+
+/// A workgroup has at most 1,024 lanes, of which the half-filled form uses every second 32.
+inline constexpr uint32_t kMostHalfFilledThreads = 512;
 
 /// The workgroup that is dispatched for a CTA of `threads` threads in the half-filled form.
 constexpr uint32_t halfFilledWorkgroupSize(uint32_t threads) { return (threads + 31) / 32 * 64; }

@@ -29,6 +29,7 @@ private:
 struct Judgement {
   std::vector<uint32_t> maxThreads; // of each kernel of the unit
   std::string warpFormReason;
+  bool mayBeChecked = false; // launches of more threads than maxThreads take another form
   std::vector<std::string> matrixRoutes, refused;
 };
 

@@ -240,7 +240,9 @@ void Precompilation::compileOtherForms(Unit &unit, ArrayRef<uint8_t> plain) {
     auto code = compiler.codeObject(inputs.images()[unit.image].raw, unit.number, unit.arch,
                                     variant.applyTo(unit.code), nullptr);
     if (!code)
-      return failed(Twine(variant.halfFilled ? "half-filled form" : "form") +
+      return failed(Twine(variant.halfFilled ? "half-filled form"
+                          : variant.checked  ? "checked form"
+                                             : "form") +
                     (variant.safeAtomics ? " with safe atomics" : "") +
                     (variant.deviceShared ? " with shared memory in device memory: " : ": ") +
                     toString(code.takeError()));

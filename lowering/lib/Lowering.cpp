@@ -73,14 +73,18 @@ static Expected<Plan> planFor(const ptx::Module &ptxModule, const Unit &unit,
   if (Error error = checkComplexity(ptxModule, unit))
     return std::move(error);
   WarpFormDecision form = decideWarpForm(ptxModule, unit, *target);
+  if (options.code.warpForm == settings::WarpFormChoice::Checked && form.mayBeChecked)
+    form = checkedForm(std::move(form));
   std::string notSound;
-  if (options.code.warpForm == settings::WarpFormChoice::Packed &&
-      form.form != abi::WarpForm::Packed)
+  const bool asksForPacked = options.code.warpForm == settings::WarpFormChoice::Packed ||
+                             options.code.warpForm == settings::WarpFormChoice::Checked;
+  if (asksForPacked && form.form != abi::WarpForm::Packed)
     notSound = "the packed form is not legal: " + form.reason;
   if (options.code.warpForm == settings::WarpFormChoice::HalfFilled) {
     form.form = abi::WarpForm::HalfFilled;
     form.reason = "it was asked for; " + form.reason;
     form.exactThreads = 0;
+    form.mayBeChecked = false;
   }
   target->isPacked = form.form == abi::WarpForm::Packed;
   return Plan{std::move(*target), std::move(form), std::move(notSound)};
@@ -142,6 +146,7 @@ Expected<Judgement> judge(const ptx::Module &ptxModule, const Unit &unit, const 
   Judgement judgement;
   for (const ptx::Function *kernel : unit.kernels)
     judgement.maxThreads.push_back(lowering.maxThreads(*kernel));
+  judgement.mayBeChecked = lowering.warpForm.mayBeChecked;
   judgement.warpFormReason = lowering.warpForm.reason;
   llvm::append_range(judgement.matrixRoutes, lowering.matrixRoutes);
   judgement.refused = std::move(lowering.refused);

@@ -20,6 +20,7 @@ struct CodeObjectMetadata {
     std::string warpFormReason;
     uint32_t maxThreads = 1024; // of a CTA in this form
     uint32_t exactThreads = 0;  // the code is only for CTAs of so many, in whole warps; 0: for all
+    bool mayBeChecked = false;  // CTAs that are too large for this code take the checked form
     std::vector<Manifest::Parameter> parameters; // PTX's, all within parameterBytes
     uint32_t parameterBytes = 0;
     uint64_t staticSharedBytes = 0;

@@ -13,6 +13,8 @@ settings::Code UnitVariant::applyTo(settings::Code code) const {
     code.atomics = settings::AtomicsMode::Safe;
   if (halfFilled)
     code.warpForm = settings::WarpFormChoice::HalfFilled;
+  if (checked)
+    code.warpForm = settings::WarpFormChoice::Checked;
   if (deviceShared)
     code.shared = settings::SharedMemory::Device;
   if (clusters)
@@ -29,6 +31,8 @@ Expected<std::vector<UnitVariant>> furtherVariants(ArrayRef<uint8_t> codeObject,
   const bool mayBeHalfFilled =
       code.warpForm != settings::WarpFormChoice::Packed &&
       any_of(metadata->kernels, [](const auto &kernel) { return kernel.exactThreads != 0; });
+  const bool mayBeChecked =
+      any_of(metadata->kernels, [](const auto &kernel) { return kernel.mayBeChecked; });
   const targets::Target *target = targets::find(metadata->arch);
   // Functions with addresses exist in one form (LoadedModule::compiled).
   const bool mayExceedLds = code.shared == settings::SharedMemory::Lds && metadata->dynamicShared &&
@@ -37,12 +41,16 @@ Expected<std::vector<UnitVariant>> furtherVariants(ArrayRef<uint8_t> codeObject,
   const bool mayHaveClusters =
       metadata->namesClusters && !metadata->isForClusters() && !metadata->functionAddresses;
   std::vector<UnitVariant> result;
+  // A unit is half-filled for some sizes, or checked, or neither.
   auto add = [&](bool deviceShared, bool clusters) {
     for (bool safeAtomics : {false, true})
-      for (bool halfFilled : {false, true})
-        if ((safeAtomics || halfFilled || deviceShared || clusters) &&
-            (!safeAtomics || metadata->fastAtomics) && (!halfFilled || mayBeHalfFilled))
-          result.push_back({safeAtomics, halfFilled, deviceShared, clusters});
+      for (bool isOther : {false, true}) {
+        const UnitVariant variant{safeAtomics, isOther && mayBeHalfFilled, deviceShared, clusters,
+                                  isOther && mayBeChecked};
+        if (variant.index() != 0 && (!safeAtomics || metadata->fastAtomics) &&
+            (!isOther || mayBeHalfFilled || mayBeChecked))
+          result.push_back(variant);
+      }
   };
   add(false, false);
   if (mayExceedLds)

@@ -336,6 +336,7 @@ LoadedModule::codeOf(uint32_t number, const UnitVariant &variant) const {
       Twine("the launch needs another form of the code than the code object has (") +
       (variant.clusters       ? "for clusters of several CTAs"
        : variant.halfFilled   ? "for blocks of another size"
+       : variant.checked      ? "for blocks of more than 512 threads"
        : variant.deviceShared ? "with shared memory in device memory"
                               : "with safe atomics") +
       "): take the PTX");
@@ -472,6 +473,7 @@ LoadedModule::compiled(const Manifest::Kernel &kernel, uint64_t threads,
                                  (services->pointsToHost && services->pointsToHost(parameters)));
     wanted.halfFilled |=
         code->exactThreads && threads && llvm::alignTo(threads, 32) != code->exactThreads;
+    wanted.checked |= code->mayBeChecked && threads > code->maxThreads;
     if (wanted.halfFilled && compiler->code().warpForm == settings::WarpFormChoice::Packed)
       return launchError(Kind::InvalidShape, "kernel '" + kernel.name +
                                                  "': the packed form is only legal for CTAs of " +
@@ -544,7 +546,9 @@ Expected<uint32_t> LoadedModule::maxThreads(const Manifest::Kernel &kernel) {
   Expected<Compiled> ready = compiled(kernel, 0);
   if (!ready)
     return ready.takeError();
-  return uint32_t(std::min<uint64_t>(kernel.mostThreads(), ready->code->maxThreads));
+  const bool hasLargerForm = ready->code->mayBeChecked;
+  return uint32_t(
+      std::min<uint64_t>(kernel.mostThreads(), hasLargerForm ? 1024 : ready->code->maxThreads));
 }
 
 std::array<uint32_t, 3> clusterOf(const Manifest::Kernel &kernel, const LaunchShape &shape) {

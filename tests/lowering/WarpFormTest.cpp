@@ -408,6 +408,29 @@ TEST(LoweringWarpForm, BarriersForSomeThreads) {
                    ".func f() { ret; } .global .u64 table[1] = {f};");
 }
 
+TEST(LoweringWarpForm, LargeBlocksAreCheckedAtBarriers) {
+  auto mayBeChecked = [](const std::string &ptx) {
+    Lowered result = lowered(ptx, forArch("gfx942"));
+    return result.module && llvm::StringRef(result.metadata()).contains("\"mayBeChecked\":true");
+  };
+  const std::string divided = "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; @%p0 bar.sync 0;";
+  EXPECT_TRUE(mayBeChecked(kernel(divided)));
+  EXPECT_FALSE(mayBeChecked(kernel("bar.sync 0;")));
+  EXPECT_FALSE(mayBeChecked(kernel(divided, "", ".maxntid 512, 1, 1")));
+  // Other reasons stand against it too.
+  EXPECT_FALSE(mayBeChecked(kernel(divided + "bar.arrive 1, 64;")));
+  EXPECT_FALSE(mayBeChecked(kernel("mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0;"
+                                   "@%p0 barrier.sync 0;")));
+  EXPECT_FALSE(mayBeChecked(kernel(divided +
+                                   "L: ld.volatile.global.u32 %r1, [%rd0]; setp.eq.u32 %p1, %r1, 0;"
+                                   "@%p1 bra L;")));
+  // No launch could take the half-filled form.
+  const Choice choice = choiceFor(kernel(divided, "", ".reqntid 1024, 1, 1"));
+  EXPECT_EQ(choice.form, "packed");
+  EXPECT_THAT(choice.reason,
+              HasSubstr("the kernel ends if warps of a wave come to a barrier apart"));
+}
+
 TEST(LoweringWarpForm, AFormCanBeAskedFor) {
   rubia::lowering::Options packed = forArch("gfx942");
   packed.code.warpForm = rubia::settings::WarpFormChoice::Packed;

@@ -143,7 +143,7 @@ TEST(Settings, WhatMakesNoSenseIsReportedAndIgnored) {
       "RUBIA_NAN is 'cannonical', expected any or canonical (did you mean canonical?); any is "
       "taken\n"
       "RUBIA_SAFE_ATOMICS is 'yes', expected 0 or 1; 0 is taken\n"
-      "RUBIA_WARP_FORM is 'full', expected auto, half-filled or packed; auto is taken\n"
+      "RUBIA_WARP_FORM is 'full', expected auto, half-filled, packed or checked; auto is taken\n"
       "RUBIA_WORKER_PROCESSES is '0', expected a number from 1 to 1024; it has no effect");
 }
 

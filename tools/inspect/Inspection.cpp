@@ -68,21 +68,25 @@ bool hasGridBarrier(const lowering::Unit &unit) {
   return any_of(unit.kernels, reads) || any_of(unit.functions, reads);
 }
 
-// Which launches of a kernel are refused though it can be compiled. 0 threads: none but by the
-// program's own directives.
+// Which launches of a kernel are refused, or may end with an error, though it can be compiled. 0
+// threads: none but by the program's own directives.
 struct ThreadLimit {
   uint64_t threads = 0;
   std::string text;
 };
 
-ThreadLimit threadLimitOf(const ptx::Function &kernel, uint64_t most, const std::string &why) {
+ThreadLimit threadLimitOf(const ptx::Function &kernel, uint64_t most,
+                          const lowering::Judgement &judgement) {
   constexpr uint64_t kMax = 1024;
   const uint32_t (&sizes)[3] = kernel.attributes.maxThreads;
   const uint64_t own = uint64_t(sizes[0]) * std::max(sizes[1], 1u) * std::max(sizes[2], 1u);
   if (kernel.attributes.requiredThreads[0] || most >= std::min(kMax, own ? own : kMax))
     return {};
-  return {most,
-          "blocks of at most " + std::to_string(most) + " threads, one warp in a wave: " + why};
+  const std::string threads = std::to_string(most) + " threads", &why = judgement.warpFormReason;
+  if (judgement.mayBeChecked)
+    return {most, "blocks of more than " + threads +
+                      " end with an error if two warps of a wave come to a barrier apart: " + why};
+  return {most, "blocks of at most " + threads + ", one warp in a wave: " + why};
 }
 
 // What lowering says of a unit.
@@ -126,7 +130,7 @@ ordered_json describeKernels(const ReadModule &module, const runtime::Manifest &
   for (const auto &[unit, facts] : zip(module.image->units(), module.units))
     if (facts.error.empty())
       for (const auto &[kernel, most] : zip_equal(unit.kernels, facts.judgement.maxThreads))
-        limits[kernel->name] = threadLimitOf(*kernel, most, facts.judgement.warpFormReason);
+        limits[kernel->name] = threadLimitOf(*kernel, most, facts.judgement);
   ordered_json kernels = ordered_json::array();
   for (const runtime::Manifest::Kernel &k : manifest.kernels) {
     const UnitFacts &facts = module.units[k.unit];

@@ -86,7 +86,7 @@ void findDivided(const Unit &unit, const CtaSizes &sizes, BarrierPlan &plan) {
 
 } // namespace
 
-BarrierPlan planBarriers(const Unit &unit) {
+BarrierPlan planBarriers(const Unit &unit, bool isChecked) {
   BarrierPlan plan;
   auto add = [&](const ptx::Function &function) {
     if (none_of(function.body,
@@ -155,6 +155,11 @@ BarrierPlan planBarriers(const Unit &unit) {
   }
 
   findDivided(unit, sizes, plan);
+  if (isChecked) {
+    for (BarrierUse &use : plan.uses)
+      use.noticesLate = true;
+    plan.words.missed = BarrierWords::kMaxWaves / 2; // two warps a wave
+  }
   auto statesOf = [](const BarrierUse &use) {
     if (use.id == BarrierPlan::kWarpgroups)
       return BarrierPlan::kNumbers + BarrierPlan::kMaxWarpgroups;

@@ -35,8 +35,8 @@ struct BarrierUse {
   /// Threads of a warp may come to it apart: it is not .aligned, and a branch that may divide them
   /// decides about it.
   bool mayDivide = false;
-  /// Threads that come to it late are noticed (Barriers.cpp): some barrier of its number may
-  /// divide.
+  /// Who comes to it late is noticed (Barriers.cpp): threads, as some barrier of its number may
+  /// divide; in the checked form warps (WarpForm.h).
   bool noticesLate = false;
 };
 
@@ -45,7 +45,7 @@ struct BarrierUse {
 struct BarrierWords {
   uint32_t states = 0;     // of 8 bytes, at the start: one for each barrier number that is counted
   bool reductions = false; // then kReductionWords of 4 bytes for bar.red as s_barrier
-  uint32_t missed = 0;     // of 4 bytes, one for each wave: lanes that have missed a barrier
+  uint32_t missed = 0;     // of 4 bytes, one for each wave: who has missed a barrier
   static constexpr uint32_t kMaxWaves = 32;
   static constexpr uint32_t kReductionWords = 3 + kMaxWaves;
 
@@ -73,6 +73,6 @@ struct BarrierPlan {
   const BarrierUse *alwaysCounted() const;
 };
 
-BarrierPlan planBarriers(const Unit &unit);
+BarrierPlan planBarriers(const Unit &unit, bool isChecked = false);
 
 } // namespace rubia::lowering

@@ -5,7 +5,8 @@
 //   threads of the CTA have to come to it together: s_barrier counts waves, and a wave that comes
 //   to two barriers one half after the other counts twice;
 // - no loop may wait for what another warp writes.
-// What is not proven is half-filled.
+// What is not proven is half-filled. CTAs of more than 512 threads are too large for that: if only
+// the barriers stand against the packed form, they take it with a check at each (MissedBarriers.h).
 #include "lowering/lib/analysis/WarpForm.h"
 #include "lowering/lib/analysis/BarrierPlan.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
@@ -44,8 +45,12 @@ public:
       return halfFilled(*spin->function, *spin->exit,
                         "may leave a loop by what " + describe(*spin->read) +
                             " reads, which another warp may write");
-    if (std::optional<WarpFormDecision> apart = findDividedBarrier(barriers))
-      return *apart;
+    if (std::optional<WarpFormDecision> apart = findDividedBarrier(barriers)) {
+      apart->mayBeChecked = mayBeChecked(barriers);
+      return apart->mayBeChecked && fewestThreads() > abi::kMostHalfFilledThreads
+                 ? checkedForm(*std::move(apart))
+                 : *apart;
+    }
     WarpFormDecision result =
         packed(barriers.uses.empty() && !hasClusterBarriers
                    ? "there are no barriers, and no loop waits for another warp"
@@ -67,12 +72,21 @@ private:
       visit(*function);
   }
 
+  static uint64_t product(const uint32_t (&sizes)[3]) {
+    return uint64_t(sizes[0]) * std::max(sizes[1], 1u) * std::max(sizes[2], 1u);
+  }
+
+  // 0: a kernel does not require any.
+  uint64_t fewestThreads() const {
+    uint64_t fewest = 1024;
+    for (const ptx::Function *kernel : unit.kernels)
+      fewest = std::min(fewest, product(kernel->attributes.requiredThreads));
+    return fewest;
+  }
+
   uint64_t mostThreads() const {
     uint64_t most = 0;
     for (const ptx::Function *kernel : unit.kernels) {
-      auto product = [](const uint32_t (&sizes)[3]) {
-        return uint64_t(sizes[0]) * std::max(sizes[1], 1u) * std::max(sizes[2], 1u);
-      };
       uint64_t own = product(kernel->attributes.requiredThreads);
       if (!own)
         own = product(kernel->attributes.maxThreads);
@@ -108,6 +122,15 @@ private:
     return result;
   }
 
+  // Where functions have addresses both forms would share them. Threads of a warp that come to a
+  // barrier one after the other are not told from warps that do.
+  bool mayBeChecked(const BarrierPlan &barriers) const {
+    return mostThreads() > abi::kMostHalfFilledThreads && !hasClusterBarriers &&
+           addressTaken.empty() && all_of(barriers.uses, [](const BarrierUse &use) {
+             return use.form == BarrierForm::Hardware && !use.mayDivide;
+           });
+  }
+
   std::string describe(const ptx::Instruction &instruction) const {
     return ("line " + Twine(lineOf(instruction)) + " ('" + instruction.spelling->text + "')").str();
   }
@@ -134,6 +157,15 @@ private:
 };
 
 } // namespace
+
+WarpFormDecision checkedForm(WarpFormDecision halfFilled) {
+  WarpFormDecision result = std::move(halfFilled);
+  result.form = abi::WarpForm::Packed;
+  result.reason = "the kernel ends if warps of a wave come to a barrier apart; " + result.reason;
+  result.mayBeChecked = false;
+  result.isChecked = true;
+  return result;
+}
 
 WarpFormDecision decideWarpForm(const ptx::Module &module, const Unit &unit, const Target &target) {
   if (target.waveSize == 32)

@@ -8,6 +8,7 @@
 #include "lowering/lib/frame/DeviceFunctions.h"
 #include "lowering/lib/frame/LoweringFunctions.h"
 #include "lowering/lib/frame/MeetingPlaces.h"
+#include "lowering/lib/frame/MissedBarriers.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
@@ -158,11 +159,11 @@ AcceptedInstructions *FunctionLowering::acceptedInstructions() const {
   raw_svector_ostream(context) << m.versionMajor << '.' << m.versionMinor << ' ' << m.sm
                                << int(m.smVariant) << ' ' << m.addressSize << m.texmodeIndependent
                                << m.debug << m.mapF64ToF32 << ' ' << int(unitLowering.warpForm.form)
-                               << int(options().fit) << flushesF32Denormals()
-                               << unitLowering.sharedInMemory() << unitLowering.isForClusters()
-                               << unitLowering.passesModuleLocals << unitLowering.isDeviceLibrary
-                               << ' ' << source_.isKernel << takesParameterAddress
-                               << takesArgumentAddress;
+                               << unitLowering.warpForm.isChecked << int(options().fit)
+                               << flushesF32Denormals() << unitLowering.sharedInMemory()
+                               << unitLowering.isForClusters() << unitLowering.passesModuleLocals
+                               << unitLowering.isDeviceLibrary << ' ' << source_.isKernel
+                               << takesParameterAddress << takesArgumentAddress;
   return &unitLowering.experience->in(context);
 }
 
@@ -226,11 +227,23 @@ static StringRef whyNeverExecuted(StringRef spelling) {
   return "";
 }
 
+// Once in each block: no barrier is passed within one but with a check of its own.
+void FunctionLowering::checkWrite(const ptx::Instruction &inst) {
+  const ptx::Operand *address = lowering::addressOf(inst);
+  if (inst.spelling->has(ptx::Mod::Local) || inst.spelling->has(ptx::Mod::Param) || !address ||
+      checkedBlock == irBuilder.GetInsertBlock())
+    return;
+  refuseLateWrite(*this, inst);
+  checkedBlock = irBuilder.GetInsertBlock();
+}
+
 void FunctionLowering::lowerOperation(const ptx::Instruction &inst, Value *selectIf) {
   if (!ptx::instructionForms()[inst.spelling->form].lowered) {
     StringRef why = whyNeverExecuted(inst.spelling->text);
     return why.empty() ? collect(unsupported(inst, "unsupported instruction")) : refuse(inst, why);
   }
+  if (unitLowering.warpForm.isChecked && does(inst, effects::Writes))
+    checkWrite(inst);
   selectCondition = selectIf;
   Expected<Value *> result = loweringFunctionOf(inst.op())(*this, inst);
   if (!result)

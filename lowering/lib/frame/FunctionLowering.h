@@ -222,6 +222,7 @@ private:
   void judgeInstruction(const ptx::Instruction &inst, AcceptedInstructions &accepted);
   AcceptedInstructions *acceptedInstructions() const; // null: nothing is judged
   void lowerOperation(const ptx::Instruction &inst, llvm::Value *selectIf);
+  void checkWrite(const ptx::Instruction &inst);
   void collect(llvm::Error error);
   /// Ends the kernel with TrapReason::Unsupported if it comes here.
   void refuse(const ptx::Instruction &inst, llvm::StringRef why);
@@ -262,6 +263,7 @@ private:
   llvm::BasicBlock *prologue = nullptr; // the first of its blocks
 
   const ptx::Instruction *current = nullptr;
+  const llvm::BasicBlock *checkedBlock = nullptr; // whose start has passed checkWrite()
   const llvm::DenseMap<const ptx::Operand *, llvm::AllocaInst *> *operandSlots = nullptr;
   llvm::Value *selectCondition = nullptr;    // writes keep the old value where this is false
   std::vector<llvm::AllocaInst *> registers; // the first component of each

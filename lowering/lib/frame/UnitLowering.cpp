@@ -40,9 +40,10 @@ static bool requiresClusters(const ptx::Function *kernel) {
 UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
                            Target target, WarpFormDecision warpForm, Module &module)
     : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)),
-      warpForm(std::move(warpForm)), module(module), barriers(planBarriers(unit)),
-      sharedLayout(layOutShared(unit)), namesClusters(lowering::namesClusters(unit)),
-      calledMeeting(meetingInFunctions(unit)), debugInfo(ptxModule, module, options.code.debugInfo),
+      warpForm(std::move(warpForm)), module(module),
+      barriers(planBarriers(unit, this->warpForm.isChecked)), sharedLayout(layOutShared(unit)),
+      namesClusters(lowering::namesClusters(unit)), calledMeeting(meetingInFunctions(unit)),
+      debugInfo(ptxModule, module, options.code.debugInfo),
       forClusters(namesClusters && (options.code.shared == settings::SharedMemory::Cluster ||
                                     any_of(unit.kernels, requiresClusters))) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
@@ -240,7 +241,7 @@ void UnitLowering::declareFunction(const ptx::Function &function) {
 }
 
 uint32_t UnitLowering::maxThreads(const ptx::Function &kernel) const {
-  uint64_t limit = target.halfFilled() ? 512 : 1024;
+  uint64_t limit = target.halfFilled() ? abi::kMostHalfFilledThreads : 1024;
   if (uint64_t required = productOf(kernel.attributes.requiredThreads))
     return uint32_t(std::min(required, limit));
   if (uint64_t most = productOf(kernel.attributes.maxThreads))
@@ -335,10 +336,11 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
                             "' has .blocksareclusters, and its clusters may have several CTAs",
                         /*unsupported=*/true));
   if (uint64_t required = productOf(kernel.attributes.requiredThreads);
-      target.halfFilled() && required > 512)
+      target.halfFilled() && required > abi::kMostHalfFilledThreads)
     report(diagnosticAt(kernel.place, kernel,
                         "'" + kernel.name + "' requires " + Twine(required) +
-                            " threads, and the half-filled form allows 512; " + warpForm.reason,
+                            " threads, and the half-filled form allows " +
+                            Twine(abi::kMostHalfFilledThreads) + "; " + warpForm.reason,
                         /*unsupported=*/true));
 }
 
@@ -520,6 +522,7 @@ std::string UnitLowering::metadata() {
                      {"warpForm", nameOf(warpForm.form)},
                      {"warpFormReason", warpForm.reason},
                      {"exactThreads", warpForm.exactThreads},
+                     {"mayBeChecked", warpForm.mayBeChecked},
                      {"parameters", std::move(parameters)},
                      {"parameterBytes", layout.sizeInBytes},
                      {"staticSharedBytes", staticSharedBytes(*kernel, barriers.words)},

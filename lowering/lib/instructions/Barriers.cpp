@@ -12,16 +12,11 @@
 //
 // Who waits, waits for another number of the phase; who completes a phase does not wait. One lane
 // acts for its warp: PTX counts warps, whatever lanes are active.
-//
-// On NVIDIA the threads of a warp may come to a barrier that is not .aligned by several ways: the
-// warp arrives when the last has come or ended. Here the first to come have passed it alone by
-// then, and what they did since may be wrong, so that those who come late end the kernel with a
-// report. Each wave has a word with its lanes that have missed a barrier. Lanes that have ended
-// miss all, and nobody minds.
 #include "lowering/lib/instructions/Barriers.h"
 #include "lowering/lib/frame/ClusterSlots.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
+#include "lowering/lib/frame/MissedBarriers.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/MemoryModel.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
@@ -241,35 +236,6 @@ Value *waitAndCount(FunctionLowering &fn, Value *id, Value *warps, Value *condit
   return countBarrier(fn, condition ? Counted::Reduce : Counted::Sync, id, warps, contribution);
 }
 
-std::string whyLate(FunctionLowering &fn, const ptx::Instruction &inst) {
-  return fn.unit().describe(fn.ptxFunction(), inst) + ": threads come to '" +
-         inst.spelling->text.str() +
-         "' when others of their warp have passed a barrier without them";
-}
-
-// Ends the kernel if a lane comes to the barrier after others of its warp have passed one without
-// it.
-void refuseLateLanes(FunctionLowering &fn, const ptx::Instruction &inst) {
-  UnitLowering &unit = fn.unit();
-  if (!unit.barriers.of(inst).noticesLate)
-    return;
-  Builder b(fn);
-  Value *words =
-      b.CreateConstGEP1_32(b.getInt8Ty(), unit.barrierWords(), unit.barriers.words.missedOffset());
-  Value *place = b.CreateGEP(b.getInt32Ty(), words, fn.launch().waveIndex());
-  // Waves that two warps share have no such barrier (WarpForm.h).
-  Value *active = b.CreateTrunc(b.ballot(b.getTrue()), b.getInt32Ty());
-  // One operation, since a load alone would be brought in front of the branch.
-  Value *missed = b.firstLane(b.modify(AtomicRMWInst::Or, place, b.CreateNot(active)));
-  BasicBlock *late = b.block("late"), *complete = b.block("complete");
-  b.CreateCondBr(b.CreateICmpNE(b.CreateAnd(missed, active), b.getInt32(0)), late, complete);
-  b.SetInsertPoint(late);
-  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling, unit.addTrap(whyLate(fn, inst)));
-  b.CreateUnreachable();
-  b.SetInsertPoint(complete);
-  fn.builder().SetInsertPoint(complete);
-}
-
 // The operands of a barrier: a, the barrier, and b, the number of threads, in warps.
 struct Participants {
   Value *id, *warps, *all; // all: the number of warps of the CTA
@@ -302,7 +268,7 @@ Participants participantsOf(FunctionLowering &fn, const BarrierUse &use) {
 
 // The sum if there is a condition.
 Value *wait(FunctionLowering &fn, const ptx::Instruction &inst, Value *condition) {
-  refuseLateLanes(fn, inst);
+  refuseLateAtBarrier(fn, inst);
   const BarrierUse &use = fn.unit().barriers.of(inst);
   if (use.form == BarrierForm::Hardware)
     return waitInHardware(fn, condition);
@@ -367,7 +333,7 @@ Expected<Value *> lowerWgmmaWait(FunctionLowering &fn, const ptx::Instruction &i
 
 // bar.arrive a, b; barrier.arrive{.aligned} a, b
 Expected<Value *> lowerBarArrive(FunctionLowering &fn, const ptx::Instruction &inst) {
-  refuseLateLanes(fn, inst);
+  refuseLateAtBarrier(fn, inst);
   Participants who = participantsOf(fn, fn.unit().barriers.of(inst));
   countBarrier(fn, Counted::Arrive, who.id, who.warps, fn.builder().getInt32(0));
   return nullptr;
@@ -425,7 +391,7 @@ Expected<Value *> lowerBarrierCluster(FunctionLowering &fn, const ptx::Instructi
     return nullptr;
   }
   if (inst.spelling->has(ptx::Mod::Wait)) {
-    refuseLateLanes(fn, inst);
+    refuseLateAtBarrier(fn, inst);
     Builder(fn).barrier();
   } else if (!inst.spelling->has(ptx::Mod::Relaxed)) {
     Builder(fn).fence(AtomicOrdering::Release);

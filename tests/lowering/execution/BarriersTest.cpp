@@ -399,3 +399,90 @@ TEST(BarrierExecution, ThreadsThatNeverComeAreNot) {
     expected[i] = 1;
   EXPECT_EQ(runOnAllTargets(ptx, counting(128), ofThreads(128)), expected);
 }
+
+// ---------- The checked form: two warps a wave that may come to a barrier apart
+
+namespace {
+
+// A loop over %tid.x with barriers, in which neighbouring warps give each other what they have:
+// `start` and `limit` in %r1 and %r2, a step of 32. What each thread has found is in %r3.
+std::string loopWithBarriers(const std::string &bounds, const std::string &behind) {
+  return executable(bounds + R"(
+    mov.u32 %r3, 0; shl.b32 %r4, %tid, 2; mov.u32 %r5, s; add.u32 %r4, %r5, %r4;
+    xor.b32 %r6, %tid, 32; shl.b32 %r6, %r6, 2; add.u32 %r6, %r5, %r6;
+    setp.ge.u32 %p0, %r1, %r2; @%p0 bra DONE;
+  LOOP:
+    mad.lo.u32 %r7, %tid, 3, %r1; st.shared.u32 [%r4], %r7;
+    bar.sync 0;
+    ld.shared.u32 %r8, [%r6]; mad.lo.u32 %r3, %r3, 5, %r8;
+    bar.sync 0;
+    add.u32 %r1, %r1, 32; setp.lt.u32 %p0, %r1, %r2; @%p0 bra LOOP;
+  DONE:
+  )" + behind,
+                    ".shared .align 4 .b8 s[4096];");
+}
+
+Form checkedForm(const std::string &arch) {
+  Form form;
+  form.arch = arch;
+  form.packed = form.checked = isWave64(arch);
+  form.block = {32, 32, 1};
+  return form;
+}
+
+const char kLimitOf96[] = "mov.u32 %r1, %tid.x; mov.u32 %r2, 96;";
+// Every second warp, which shares a wave with another, has one round less.
+const char kLimitOfWarps[] = "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; and.b32 %r2, %r2, 1;"
+                             "shl.b32 %r2, %r2, 5; add.u32 %r2, %r2, 64;";
+
+} // namespace
+
+TEST(BarrierExecution, LargeBlocksMayHaveBarriersInLoopsOverThreads) {
+  const std::string ptx = loopWithBarriers(kLimitOf96, "st.global.u32 [%mine], %r3;");
+  EXPECT_EQ(warpFormOf(ptx).form, "half-filled");
+  std::vector<uint32_t> expected(1024, 0);
+  for (uint32_t thread = 0; thread < 1024; ++thread)
+    for (uint32_t round = 0; round < 3; ++round)
+      expected[thread] = expected[thread] * 5 + (thread ^ 32) * 3 + thread % 32 + round * 32;
+  for (const char *arch : kTargets)
+    EXPECT_EQ(run(ptx, counting(1024), checkedForm(arch)).words, expected) << arch;
+}
+
+TEST(BarrierExecution, WarpsOfAWaveThatComeApartAreReported) {
+  const std::string common = " bar.sync 0; st.global.u32 [%mine], %r3;";
+  const std::string cases[] = {
+      loopWithBarriers(kLimitOfWarps, common),
+      // Others may read this behind the barrier, whatever comes next.
+      loopWithBarriers(kLimitOfWarps, "st.global.u32 [%mine], %r3;"),
+      executable("and.b32 %r1, %tid, 32; setp.eq.u32 %p0, %r1, 0; @%p0 bra EVEN;"
+                 "bar.sync 1; bra JOIN; EVEN: bar.sync 2; JOIN: st.global.u32 [%mine], %tid;"),
+      executable("and.b32 %r1, %tid, 32; setp.eq.u32 %p0, %r1, 0; @%p0 bar.sync 1;"
+                 "atom.global.add.u32 %r2, [%buf], 1;"),
+  };
+  for (const std::string &ptx : cases)
+    for (const char *arch : kTargets)
+      if (isWave64(arch)) {
+        Form form = checkedForm(arch);
+        form.expectTrap = true;
+        EXPECT_EQ(run(ptx, counting(1024), form).trap.reason,
+                  uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
+            << arch << ptx;
+      }
+}
+
+TEST(BarrierExecution, WarpsOfAWaveMayEndApart) {
+  // Every second warp ends within the loop, and with it the half of a wave.
+  std::string ptx = loopWithBarriers(kLimitOf96, "st.global.u32 [%mine], %r3;");
+  ptx.insert(ptx.find("mad.lo.u32 %r7"), "and.b32 %r9, %tid, 32; setp.ne.u32 %p1, %r9, 0;"
+                                         "setp.ge.and.u32 %p1, %r1, 64, %p1; @%p1 exit;\n");
+  std::vector<uint32_t> expected = counting(1024);
+  for (uint32_t thread = 0; thread < 1024; ++thread) {
+    if (thread & 32)
+      continue;
+    expected[thread] = 0;
+    for (uint32_t round : {0, 1, 1}) // the last time, what the other warp wrote before
+      expected[thread] = expected[thread] * 5 + (thread ^ 32) * 3 + thread % 32 + round * 32;
+  }
+  for (const char *arch : kTargets)
+    EXPECT_EQ(run(ptx, counting(1024), checkedForm(arch)).words, expected) << arch;
+}

@@ -83,7 +83,8 @@ Compiled compile(const std::string &ptx, const Form &form) {
   options.code.atomics = settings::AtomicsMode(form.safeAtomics);
   options.code.mma = form.mma;
   options.code.nan = form.nan;
-  options.code.warpForm = form.packed       ? settings::WarpFormChoice::Packed
+  options.code.warpForm = form.checked      ? settings::WarpFormChoice::Checked
+                          : form.packed     ? settings::WarpFormChoice::Packed
                           : form.halfFilled ? settings::WarpFormChoice::HalfFilled
                                             : settings::WarpFormChoice::Auto;
   options.code.shared = form.cluster.x        ? settings::SharedMemory::Cluster
@@ -115,9 +116,9 @@ const Compiled &compiledOnce(const std::string &ptx, const Form &form) {
     forms.clear();
   text = ptx;
   const std::string key =
-      formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8} {9} {10}", form.arch, form.halfFilled,
+      formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8} {9} {10} {11}", form.arch, form.halfFilled,
               form.safeAtomics, form.packed, int(form.mma), int(form.nan), form.optLevel,
-              form.sharedInMemory, form.inParts, form.spinLimit, form.cluster.x != 0)
+              form.sharedInMemory, form.inParts, form.spinLimit, form.cluster.x != 0, form.checked)
           .str();
   if (const auto found = forms.find(key); found != forms.end())
     return found->second;

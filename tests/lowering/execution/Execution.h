@@ -18,7 +18,8 @@ struct Form {
   std::string arch = "gfx1100"; // with wave64, one of the forms has to be chosen
   bool halfFilled = false;
   bool safeAtomics = false;
-  bool packed = false; // where it is not sound, it is an error
+  bool packed = false;  // where it is not sound, it is an error
+  bool checked = false; // then: or ends with one
   settings::MmaMode mma = settings::MmaMode::Ieee;
   settings::NanMode nan = settings::NanMode::Any;
   unsigned optLevel = 3;
