@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Applications of tools/test-apps that share a folder write their results into files of their own, and a program that it needs and is not there is
-named. What is beside another one has its Debian. Usage: applications.py SOURCES"""
+named. What is beside another one has its Debian. What an application compiles and keeps itself
+is gone before it runs cold, as Rubia's kernels are. Usage: applications.py SOURCES"""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -42,3 +43,12 @@ with tempfile.TemporaryDirectory() as folder:
     found = beside.download_source("torch", "/tests", lambda words, log: None, None)
     suite = application("pytorch").about["debian"]["suite"]
     assert found.name == "torch.orig.tar.xz" and f"{suite} main" in said[0][2], (found, said)
+
+with tempfile.TemporaryDirectory() as folder:
+    compiler = apps.App("torch-compile", types.SimpleNamespace(into=pathlib.Path(folder), rubia=""))
+    variables = compiler.environment("cache.gfx942")
+    kept = [compiler.place.inner(pathlib.Path(variables[name])) for name in ("RUBIA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")]
+    for path in kept:
+        path.mkdir(parents=True)
+    compiler.empty("cache.gfx942")
+    assert kept[0] != kept[1] and not any(path.exists() for path in kept), kept
