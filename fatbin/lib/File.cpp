@@ -251,6 +251,12 @@ void FileReader::readSection(const object::SectionRef &section, const Region &ob
     searchContainers(region);
 }
 
+// Two zero bytes are all that LLVM asks of COFF for an unknown machine. Many files of data begin
+// so.
+static bool isOfUnknownMachine(const Region &region) {
+  return asText(region.bytes).starts_with(StringRef("\0\0", 2));
+}
+
 void FileReader::readObject(const Region &region) {
   if (region.bytes.size() >= elf::kHeaderSize &&
       asText(region.bytes)
@@ -260,6 +266,10 @@ void FileReader::readObject(const Region &region) {
     return readCubin(region);
   Expected<std::unique_ptr<object::ObjectFile>> object =
       object::ObjectFile::createObjectFile({asText(region.bytes), file.name()});
+  if (!object && isOfUnknownMachine(region)) {
+    consumeError(object.takeError());
+    return searchContainers(region);
+  }
   if (!object)
     return note(region, 0, object.takeError());
   // Section headers may be stripped off a program; the containers are still in its segments.

@@ -240,6 +240,15 @@ TEST(ImageFile, FilesWithoutCudaSaySo) {
   consumeError(std::move(error));
 }
 
+// A map of shapes, for example. LLVM takes it for an object of an unknown machine.
+TEST(ImageFile, DataBehindTwoZeroBytesIsNoBrokenObject) {
+  Bytes data = bytesOf(StringRef("\0\0\x27\x0a and more", 13));
+  EXPECT_EQ(dump(data), "error: file: no CUDA code: no fatbin, cubin or PTX in it");
+  data.resize(16);
+  append_range(data, container(80));
+  EXPECT_EQ(dump(data), "file, offset 0x20: sm_80");
+}
+
 // The prebuilt examples are real programs: linked, stripped, their kernels compiled by nvcc.
 TEST(ImageFile, ReadsThePrebuiltExamples) {
   for (auto [name, kernel] : {std::pair("vector_add_driver", ".entry vectorAdd("),
