@@ -12,9 +12,11 @@
 // pointer.
 //
 // In code for clusters (ClusterSlots.h) the upper bits of a .shared address are the rank of the CTA
-// (abi::kClusterRankAt). What says .shared::cluster heeds them; to all else they are this CTA's.
+// (abi::kClusterRankAt). What says .shared::cluster heeds them, and so does cvta in all forms.
+// Other accesses refuse addresses of other CTAs, as NVIDIA's hardware does (measured on an H200).
 #include "lowering/lib/frame/ClusterSlots.h"
 #include "lowering/lib/frame/FunctionLowering.h"
+#include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/SpecialRegisters.h"
@@ -24,7 +26,7 @@
 using namespace llvm;
 
 namespace rubia::ptx::Op {
-extern const Operation Call, Cvta, St;
+extern const Operation Call, Cvta, Ldmatrix, St, Stmatrix;
 } // namespace rubia::ptx::Op
 
 namespace rubia::lowering {
@@ -201,13 +203,16 @@ Value *FunctionLowering::clusterAddress(Value *offset) {
   return irBuilder.CreateOr(irBuilder.CreateShl(owner, abi::kClusterRankAt), inSlot);
 }
 
+static bool isMulticast(const ptx::Instruction &instruction) {
+  return instruction.spelling->has(ptx::Mod::MulticastCluster) ||
+         instruction.spelling->has(ptx::Mod::MulticastClusterAll);
+}
+
 // PTX ISA: the addresses of st.async and red.async, and of what a bulk copy completes, are
 // .shared::cluster without saying so. Those of a multicast are for each CTA the place in it,
 // whoever they are of: they are taken as the own CTA's, and forEachCta() has the others'.
 bool FunctionLowering::reachesCluster() const {
-  if (!unitLowering.isForClusters() || !current ||
-      current->spelling->has(ptx::Mod::MulticastCluster) ||
-      current->spelling->has(ptx::Mod::MulticastClusterAll))
+  if (!unitLowering.isForClusters() || !current || isMulticast(*current))
     return false;
   return current->spelling->has(ptx::Mod::SharedCluster) ||
          current->spelling->has(ptx::Mod::MbarrierCompleteTxBytes);
@@ -249,27 +254,32 @@ Value *FunctionLowering::isShared(Value *pointer) {
                                             irBuilder.getInt64(abi::kSharedSlotBytes)));
 }
 
+// A .shared address (i32) without the rank, an i64.
+static Value *inSlot(FunctionLowering &fn, Value *address) {
+  IRBuilder<> &b = fn.builder();
+  if (fn.unit().isForClusters())
+    address = b.CreateAnd(address, maskTrailingOnes<uint32_t>(abi::kClusterRankAt));
+  return b.CreateZExt(address, fn.intType(64));
+}
+
+// Where in the cluster's memory a .shared address (i32) lies, by its rank.
+static Value *clusterPointer(FunctionLowering &fn, Value *address) {
+  IRBuilder<> &b = fn.builder();
+  Value *owner = b.CreateZExt(b.CreateLShr(address, abi::kClusterRankAt), fn.intType(64));
+  Value *start = b.CreateGEP(b.getInt8Ty(), fn.sharedBase(),
+                             b.CreateMul(owner, b.getInt64(abi::kSharedSlotBytes)));
+  return b.CreateGEP(b.getInt8Ty(), start, inSlot(fn, address));
+}
+
 Value *FunctionLowering::toPointer(Value *address, ptx::StateSpace space) {
   unsigned addressSpace = kFlatSpace;
   switch (memoryOf(space)) {
   case ptx::StateSpace::Shared:
     if (unitLowering.sharedInMemory()) {
       Value *offset = irBuilder.CreateZExtOrTrunc(address, intType(32));
-      if (unitLowering.isForClusters()) {
-        Value *start = sharedSlot();
-        if (reachesCluster()) {
-          Value *owner =
-              irBuilder.CreateZExt(irBuilder.CreateLShr(offset, abi::kClusterRankAt), intType(64));
-          start = irBuilder.CreateGEP(
-              irBuilder.getInt8Ty(), sharedBase(),
-              irBuilder.CreateMul(owner, irBuilder.getInt64(abi::kSharedSlotBytes)));
-        }
-        offset = irBuilder.CreateAnd(offset, maskTrailingOnes<uint32_t>(abi::kClusterRankAt));
-        return irBuilder.CreateGEP(irBuilder.getInt8Ty(), start,
-                                   irBuilder.CreateZExt(offset, intType(64)));
-      }
-      return irBuilder.CreateGEP(irBuilder.getInt8Ty(), sharedSlot(),
-                                 irBuilder.CreateZExt(offset, intType(64)));
+      return reachesCluster()
+                 ? clusterPointer(*this, offset)
+                 : irBuilder.CreateGEP(irBuilder.getInt8Ty(), sharedSlot(), inSlot(*this, offset));
     }
     addressSpace = kSharedSpace;
     break;
@@ -300,9 +310,30 @@ Value *FunctionLowering::toGeneric(Value *address, ptx::StateSpace space) {
   space = memoryOf(space);
   if (space != ptx::StateSpace::Shared && space != ptx::StateSpace::Local)
     return address;
-  Value *generic =
-      irBuilder.CreateAddrSpaceCast(toPointer(address, space), irBuilder.getPtrTy(kFlatSpace));
+  const bool mayBeOfOthers = space == ptx::StateSpace::Shared && unitLowering.isForClusters();
+  Value *pointer = mayBeOfOthers
+                       ? clusterPointer(*this, irBuilder.CreateZExtOrTrunc(address, intType(32)))
+                       : toPointer(address, space);
+  Value *generic = irBuilder.CreateAddrSpaceCast(pointer, irBuilder.getPtrTy(kFlatSpace));
   return irBuilder.CreatePtrToInt(generic, intType(64));
+}
+
+// The builder goes on where a .shared address (i32) is of the own CTA. Those of ldmatrix and
+// stmatrix pass: not all lanes give one that counts.
+static void refuseOtherCtas(FunctionLowering &fn, const ptx::Instruction &inst, Value *address) {
+  if (isMulticast(inst) || inst.op() == ptx::Op::Ldmatrix || inst.op() == ptx::Op::Stmatrix)
+    return;
+  IRBuilder<> &b = fn.builder();
+  UnitLowering &unit = fn.unit();
+  BasicBlock *others = fn.newBlock("of.others"), *own = fn.newBlock("own");
+  Value *owner = b.CreateLShr(address, abi::kClusterRankAt);
+  b.CreateCondBr(b.CreateICmpNE(owner, fn.clusterRank()), others, own);
+  b.SetInsertPoint(others);
+  emitTrap(b, unit, abi::TrapReason::IllegalInstruction,
+           unit.addTrap(unit.describe(fn.ptxFunction(), inst) + ": '" + inst.spelling->text.str() +
+                        "': the address is of another CTA, which only .shared::cluster reaches"));
+  b.CreateUnreachable();
+  b.SetInsertPoint(own);
 }
 
 Value *FunctionLowering::pointer(const ptx::Operand &address, ptx::StateSpace space) {
@@ -323,6 +354,9 @@ Value *FunctionLowering::pointer(const ptx::Operand &address, ptx::StateSpace sp
       offset = irBuilder.CreateAdd(
           irBuilder.CreateZExtOrTrunc(readRegister(address.reg, address.component), intType(32)),
           offset);
+    if (unitLowering.isForClusters() && !reachesCluster() && address.reg != ptx::kNone &&
+        !address.variable())
+      refuseOtherCtas(*this, *current, offset);
     return toPointer(offset, ptx::StateSpace::Shared);
   }
   if (address.variable()) {

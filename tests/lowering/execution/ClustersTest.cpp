@@ -397,6 +397,61 @@ TEST(ClusterExecution, SpacesOfAddresses) {
             std::vector<uint32_t>(4 * 32, 1 + 4 + 16 + 64 + 128));
 }
 
+// Lanes that wait for a phase while others of their warp have gone on to later ones.
+TEST(ClusterExecution, WaitsForEarlierPhases) {
+  for (const char *slow : {"setp.lt.u32 %p0, %tid, 16;", "setp.ge.u32 %p0, %tid, 16;"})
+    for (unsigned phases : {1u, 2u, 3u, 4u}) {
+      std::string body = slow;
+      body += "barrier.cluster.arrive; @%p0 bra SLOW; barrier.cluster.wait;";
+      for (unsigned i = 0; i < phases; ++i)
+        body += "barrier.cluster.arrive; barrier.cluster.wait;";
+      body +=
+          "st.global.u32 [%mine], 1; ret; SLOW: barrier.cluster.wait; st.global.u32 [%mine], 2;";
+      Form form = formOf({2, 1, 1}, {2, 1, 1});
+      form.byTickets = true;
+      std::vector<uint32_t> words = run(forClusters(body), counting(64), form).words;
+      for (uint32_t i = 0; i < words.size(); ++i)
+        EXPECT_EQ(words[i], (i % 32 < 16) == (StringRef(slow).contains("lt")) ? 2u : 1u)
+            << slow << ' ' << phases << " phases, thread " << i;
+    }
+}
+
+// cvta heeds whose a .shared address is, and what reads and writes shared memory of the own CTA
+// refuses those of others.
+TEST(ClusterExecution, SharedAddressesOfOtherCtas) {
+  const std::string start = R"(
+    mov.u32 %r0, %cluster_ctarank; xor.b32 %r0, %r0, 1; mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, s; st.shared.u32 [%r2], %r1; mapa.shared::cluster.u32 %r3, %r2, %r0;
+    barrier.cluster.arrive; barrier.cluster.wait;)";
+  const std::string end = R"(
+    barrier.cluster.arrive; barrier.cluster.wait; st.global.u32 [%mine], %r4;)";
+  for (const char *space : {"shared", "shared::cta", "shared::cluster"}) {
+    const std::string ptx =
+        forClusters(start + "cvt.u64.u32 %rd0, %r3; cvta." + space +
+                        ".u64 %rd0, %rd0; ld.u32 %r4, [%rd0]; getctarank.u64 %r5, %rd0;"
+                        "mad.lo.u32 %r4, %r5, 10, %r4;" +
+                        end,
+                    ".shared .align 4 .b8 s[4];");
+    std::vector<uint32_t> expected(4 * 32);
+    for (uint32_t i = 0; i < expected.size(); ++i)
+      expected[i] = (i / 32 ^ 1) + 10 * (i / 32 % 2 ^ 1);
+    EXPECT_EQ(runClusters(ptx, expected, formOf({4, 1, 1}, {2, 1, 1})), expected) << space;
+  }
+  for (const char *access :
+       {"ld.shared.u32 %r4, [%r3];", "ld.shared::cta.u32 %r4, [%r3];", "st.shared.u32 [%r3], 1;",
+        "atom.shared.add.u32 %r4, [%r3], 1;", "red.shared.add.u32 [%r3], 1;",
+        "mbarrier.init.shared.b64 [%r3], 1;", "ld.shared.u32 %r4, [%r2+0x3000000];",
+        "cp.async.ca.shared.global [%r3], [%buf], 4;"}) {
+    Form form = formOf({2, 1, 1}, {2, 1, 1});
+    form.expectTrap = true;
+    EXPECT_EQ(
+        run(forClusters(start + access + end, ".shared .align 8 .b8 s[8];"), counting(64), form)
+            .trap.reason,
+        uint32_t(rubia::abi::TrapReason::IllegalInstruction))
+        << access;
+  }
+}
+
 // Half a warp waits for its other half, which comes by another way: it never will.
 TEST(ClusterExecution, ThreadsThatWaitForTheirWarpAreReported) {
   const std::string ptx = forClusters(R"(
