@@ -166,8 +166,22 @@ struct Builder : SlotBuilder {
   Value *barrier() {
     return b.CreateIntToPtr(kept(SlotWords::kBarrier, 64), b.getPtrTy(kGlobalSpace));
   }
-  Value *phasesOf(Value *wave) {
-    return b.CreateGEP(b.getInt64Ty(), word(SlotWords::kPhases), wave);
+  Value *arrivedLanesOf(Value *wave) {
+    return b.CreateGEP(b.getInt64Ty(), word(SlotWords::kArrivedLanes), wave);
+  }
+  Value *lane() {
+    Value *below = b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_lo,
+                                     {b.getInt32(~0u), b.getInt32(0)});
+    return b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_hi, {b.getInt32(~0u), below});
+  }
+  // Of a packed wave: in each half the first of these lanes.
+  Value *isFirstOfWarp(Value *mask) {
+    Value *lower = b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_lo,
+                                     {narrow(mask), b.getInt32(0)});
+    Value *upper = b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_hi,
+                                     {narrow(b.CreateLShr(mask, 32)), b.getInt32(0)});
+    Value *isLower = b.CreateICmpULT(lane(), b.getInt32(32));
+    return b.CreateIsNull(b.CreateSelect(isLower, lower, upper));
   }
   Value *nextPhaseOf(Value *wave) {
     return b.CreateGEP(b.getInt32Ty(), word(SlotWords::kNextPhase), wave);
@@ -351,7 +365,7 @@ Value *takeClusterSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilde
   BasicBlock *counted =
       c.enterIf(b.CreateICmpEQ(launch.laneInWave(), b.getInt32(0)), "prologue.wave");
   c.store(lanes, c.lanesOf(wave), c.workgroup);
-  c.store(b.getInt64(~uint64_t(0)), c.phasesOf(wave), c.workgroup); // the one before the first
+  c.store(b.getInt64(~uint64_t(0)), c.arrivedLanesOf(wave), c.workgroup); // before the first phase
   c.store(b.getInt32(0), c.nextPhaseOf(wave), c.workgroup);
   c.goOn(counted);
 
@@ -426,52 +440,53 @@ Value *loadClusterRank(UnitLowering &unit, IRBuilder<> &b) {
 
 void arriveAtCluster(UnitLowering &unit, IRBuilder<> &b, Value *wave, unsigned late) {
   Builder c(unit, b);
-  Value *mask = c.activeMask(), *isFirst = c.isFirstActive();
-  BasicBlock *before = b.GetInsertBlock(), *behind = c.enterIf(isFirst, "cluster.arrive");
+  Value *mask = c.activeMask(), *isFirst = c.isFirstActive(), *isFirstOfWarp = isFirst;
+  if (unit.target.isPacked)
+    isFirstOfWarp = c.isFirstOfWarp(mask);
   // The phase cannot end before the wave has arrived.
   Value *barrier = c.barrier();
   Value *phase = c.narrow(b.CreateLShr(c.load(barrier, c.agent, 64), abi::kBarrierPhase));
-  Value *isOdd = b.CreateTrunc(phase, b.getInt1Ty());
-  Value *next = b.CreateAdd(phase, b.getInt32(1));
-  Value *phases = c.phasesOf(wave), *parities = c.load(phases, c.workgroup, 64);
-  Value *ofOthers = b.CreateAnd(parities, b.CreateNot(mask));
-  Value *now = b.CreateSelect(isOdd, mask, b.getInt64(0));
-  // Their last phase was the one before, and no others of the wave have arrived in this one.
-  Value *isLate = b.CreateOr(b.CreateICmpEQ(c.load(c.nextPhaseOf(wave), c.workgroup), next),
-                             b.CreateICmpNE(b.CreateAnd(parities, mask), b.CreateXor(now, mask)));
-  BasicBlock *found = b.GetInsertBlock(), *inTime = c.block("cluster.in.time");
-  b.CreateCondBr(isLate, behind, inTime);
+  Value *next = b.CreateAdd(c.firstLane(phase), b.getInt32(1));
+  Value *before = c.firstLane(c.load(c.arrivedLanesOf(wave), c.workgroup, 64));
+  // All of them have arrived in the phase before, and no others of the wave in this one. The lanes
+  // go together: those that went on alone would wait before the first one reports.
+  Value *last = c.firstLane(c.load(c.nextPhaseOf(wave), c.workgroup));
+  Value *isLate = b.CreateOr(b.CreateICmpEQ(last, next),
+                             b.CreateIsNotNull(b.CreateAnd(mask, b.CreateNot(before))));
+  BasicBlock *trap = c.block("cluster.late"), *inTime = c.block("cluster.in.time");
+  b.CreateCondBr(isLate, trap, inTime);
+  b.SetInsertPoint(trap);
+  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling, late);
+  b.CreateUnreachable();
+
   b.SetInsertPoint(inTime);
-  c.store(b.CreateOr(ofOthers, now), phases, c.workgroup);
+  // Each warp tells what it has done, and the first lane of the wave takes all to the cluster.
+  BasicBlock *told = c.enterIf(isFirstOfWarp, "cluster.tell");
+  Value *upper = unit.target.isPacked ? b.CreateLShr(c.lane(), 5) : b.getInt32(0);
+  Value *half = c.narrow(b.CreateLShr(mask, c.wide(b.CreateShl(upper, 5))));
+  c.store(half, b.CreateGEP(b.getInt32Ty(), c.arrivedLanesOf(wave), upper), c.workgroup);
+  c.goOn(told);
+  BasicBlock *behind = c.enterIf(isFirst, "cluster.arrive");
+  if (unit.target.isPacked)
+    c.load(c.arrivedLanesOf(wave), c.workgroup, 64);
   c.store(next, c.nextPhaseOf(wave), c.workgroup);
   c.change(barrier, [&](Value *word) {
     Value *arrived = b.CreateAdd(c.bits(word, abi::kBarrierArrived, 16), b.getInt32(1));
     return c.barrierWith(word, c.bits(word, abi::kBarrierLive, 16), arrived);
   });
-  BasicBlock *arrived = b.GetInsertBlock();
   c.goOn(behind);
-  // All lanes go together: those that went on alone would wait before the first one reports.
-  PHINode *lateLane = b.CreatePHI(b.getInt1Ty(), 3);
-  lateLane->addIncoming(b.getFalse(), before);
-  lateLane->addIncoming(b.getTrue(), found);
-  lateLane->addIncoming(b.getFalse(), arrived);
-  IntegerType *waveMask = b.getIntNTy(unit.target.waveSize);
-  Value *lates = b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {waveMask}, {lateLane});
-  BasicBlock *trap = c.block("cluster.late"), *end = c.block("cluster.arrived");
-  b.CreateCondBr(b.CreateIsNotNull(lates), trap, end);
-  b.SetInsertPoint(trap);
-  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling, late);
-  b.CreateUnreachable();
-  b.SetInsertPoint(end);
 }
 
 Value *isClusterPhaseOver(UnitLowering &unit, IRBuilder<> &b, Value *wave, Value *lane) {
   Builder c(unit, b);
-  Value *phases = c.load(c.phasesOf(wave), c.workgroup, 64);
-  Value *awaited =
-      b.CreateTrunc(b.CreateLShr(phases, b.CreateAnd(c.wide(lane), 63)), b.getInt1Ty());
-  Value *now = b.CreateLShr(c.load(c.barrier(), c.agent, 64), abi::kBarrierPhase);
-  return b.CreateXor(awaited, b.CreateTrunc(now, b.getInt1Ty()));
+  Value *arrived = c.load(c.arrivedLanesOf(wave), c.workgroup, 64);
+  Value *hasArrived =
+      b.CreateTrunc(b.CreateLShr(arrived, b.CreateAnd(c.wide(lane), 63)), b.getInt1Ty());
+  Value *now = c.narrow(b.CreateLShr(c.load(c.barrier(), c.agent, 64), abi::kBarrierPhase));
+  Value *next = c.load(c.nextPhaseOf(wave), c.workgroup);
+  // Else what the lane has arrived in is an earlier phase.
+  Value *isInThis = b.CreateAnd(b.CreateICmpEQ(next, b.CreateAdd(now, b.getInt32(1))), hasArrived);
+  return b.CreateNot(isInThis);
 }
 
 } // namespace rubia::lowering

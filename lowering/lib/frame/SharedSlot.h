@@ -17,17 +17,17 @@ struct SlotWords {
   static constexpr uint32_t kStart = 0;  // u64: where it starts
   static constexpr uint32_t kNumber = 8; // u32: of the slot
   static constexpr uint32_t kWaves = 12; // u32: how many have not ended
-  static constexpr uint32_t kLanes = 16; // u32 for each wave: lanes that have not ended
+  /// u32 for each wave (of clusters too: two warps of a packed one): lanes that have not ended.
+  static constexpr uint32_t kLanes = 16;
   static constexpr uint32_t kLanesEnd = kLanes + 4 * BarrierWords::kMaxWaves;
   // The others are of code for clusters.
-  static constexpr uint32_t kCluster = kLanesEnd;    // u64: where the cluster's first slot starts
-  static constexpr uint32_t kBarrier = kCluster + 8; // u64: address of abi::ClusterBarrier
-  static constexpr uint32_t kCtaId = kBarrier + 8;   // 3 u32: %ctaid
-  static constexpr uint32_t kRank = kCtaId + 12;     // u32: %cluster_ctarank
-  /// u64 for each wave: a bit for each lane, the parity of the phase that it has arrived in last.
-  static constexpr uint32_t kPhases = kRank + 4;
-  /// u32 for each wave: the phase after the one that it has arrived in last.
-  static constexpr uint32_t kNextPhase = kPhases + 8 * BarrierWords::kMaxWaves;
+  static constexpr uint32_t kCluster = kLanesEnd;      // u64: where the cluster's first slot starts
+  static constexpr uint32_t kBarrier = kCluster + 8;   // u64: address of abi::ClusterBarrier
+  static constexpr uint32_t kCtaId = kBarrier + 8;     // 3 u32: %ctaid
+  static constexpr uint32_t kRank = kCtaId + 12;       // u32: %cluster_ctarank
+  static constexpr uint32_t kArrivedLanes = kRank + 4; // u64 for each wave: that did so
+  /// u32 for each wave: the phase of barrier.cluster after the one that it has arrived in last.
+  static constexpr uint32_t kNextPhase = kArrivedLanes + 8 * BarrierWords::kMaxWaves;
   static constexpr uint32_t bytes(bool isForClusters) {
     return isForClusters ? kNextPhase + 4 * BarrierWords::kMaxWaves : kLanesEnd;
   }
