@@ -11,6 +11,7 @@
 #include "emulator/lib/run/RunningGroup.h"
 #include "emulator/lib/run/Watchdog.h"
 #include "emulator/lib/vector/VectorPath.h"
+#include <cstring>
 #include <map>
 #include <sys/mman.h>
 #include <thread>
@@ -108,10 +109,45 @@ RunningGroup::~RunningGroup() {
     ::munmap(scratch, scratchSize);
 }
 
-void RunningGroup::start(uint64_t linearId) {
-  const Dim3 grid = dispatch.launch.grid;
-  id = {uint32_t(linearId % grid.x), uint32_t(linearId / grid.x % grid.y),
-        uint32_t(linearId / grid.x / grid.y)};
+/// CTAs of a cluster, if the launch wants workgroups to begin cluster by cluster. That stands in
+/// abi::LaunchArguments, the last argument of the kernels that Rubia has made, which begins with
+/// the block and has the grid too; others have something else there.
+static Dim3 clusterOf(const Launch &launch) {
+  struct LaunchArguments {
+    uint32_t ntid[3], dynamicSharedBytes, nctaid[3], totalSharedBytes;
+    uint64_t gridId, gridWorkspace;
+    uint32_t flags, cluster;
+    uint64_t reserved;
+  } last;
+  static_assert(sizeof(last) == 64);
+  constexpr uint32_t kWorkgroupsInOrder = 2;
+  constexpr unsigned kMost = 16;
+  const size_t end = launch.kernel->explicitKernargSize;
+  if (end < sizeof(last) || end > launch.kernarg.size())
+    return {1, 1, 1};
+  std::memcpy(&last, launch.kernarg.data() + end - sizeof(last), sizeof(last));
+  const Dim3 grid = launch.grid;
+  const Dim3 cluster{last.cluster & 0xff, last.cluster >> 8 & 0xff, last.cluster >> 16};
+  const bool isMeant = (last.flags & kWorkgroupsInOrder) && last.nctaid[0] == grid.x &&
+                       last.nctaid[1] == grid.y && last.nctaid[2] == grid.z && !last.reserved;
+  return isMeant && cluster.count() > 0 && cluster.count() <= kMost && grid.x % cluster.x == 0 &&
+                 grid.y % cluster.y == 0 && grid.z % cluster.z == 0
+             ? cluster
+             : Dim3{1, 1, 1};
+}
+
+static Dim3 idOf(uint64_t number, Dim3 size) {
+  return {uint32_t(number % size.x), uint32_t(number / size.x % size.y),
+          uint32_t(number / size.x / size.y)};
+}
+
+void RunningGroup::start(uint64_t number) {
+  const Dim3 grid = dispatch.launch.grid, size = clusterOf(dispatch.launch);
+  const Dim3 cluster =
+      idOf(number / size.count(), {grid.x / size.x, grid.y / size.y, grid.z / size.z});
+  const Dim3 inCluster = idOf(number % size.count(), size);
+  id = {cluster.x * size.x + inCluster.x, cluster.y * size.y + inCluster.y,
+        cluster.z * size.z + inCluster.z};
   slice = dispatch.launch.cooperative ? kCooperativeSlice : kFreshSlice;
   shared.resetBarriers(unsigned(waves.size()));
   std::fill(lds.begin(), lds.end(), uint8_t(0xa5)); // nobody may count on what it held

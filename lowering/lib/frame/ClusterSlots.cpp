@@ -236,11 +236,16 @@ Value *takeRun(Builder &c, Value *pool, Value *words, Value *log) {
 }
 
 // The number that says which CTA of the grid this workgroup is. One thread is active.
-Value *drawNumber(Builder &c, LaunchState &launch, Value *pool) {
+Value *drawNumber(Builder &c, LaunchState &launch, Value *pool, Value *const (&sizes)[3],
+                  Value *const (&clusters)[3], Value *ctas) {
   IRBuilder<> &b = c.b;
-  Value *row = b.CreateAdd(launch.workgroupIndex(1),
-                           b.CreateMul(launch.workgroupIndex(2), launch.gridSize(1)));
-  Value *own = b.CreateAdd(launch.workgroupIndex(0), b.CreateMul(row, launch.gridSize(0)));
+  Value *cluster = b.getInt32(0), *rank = b.getInt32(0);
+  for (unsigned i = 3; i-- > 0;) {
+    Value *index = launch.workgroupIndex(i);
+    cluster = b.CreateAdd(b.CreateMul(cluster, clusters[i]), b.CreateUDiv(index, sizes[i]));
+    rank = b.CreateAdd(b.CreateMul(rank, sizes[i]), b.CreateURem(index, sizes[i]));
+  }
+  Value *own = b.CreateAdd(b.CreateMul(cluster, ctas), rank);
   Value *flags = launch.argument(offsetof(abi::LaunchArguments, flags), 32);
   Value *isInOrder = b.CreateICmpNE(b.CreateAnd(flags, abi::kWorkgroupsInOrder), b.getInt32(0));
   BasicBlock *before = b.GetInsertBlock(), *draw = c.block("cluster.draw"),
@@ -371,7 +376,7 @@ Value *takeClusterSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilde
 
   BasicBlock *taken = c.enterIf(isFirstThread, "prologue.cluster");
   Value *pool = c.pool(), *words = c.words(pool);
-  Value *number = drawNumber(c, launch, pool);
+  Value *number = drawNumber(c, launch, pool, sizes, inGrid, ctas);
   Value *cluster = b.CreateUDiv(number, ctas);
   Value *rank = b.CreateSub(number, b.CreateMul(cluster, ctas));
   Value *clusters = b.CreateMul(b.CreateMul(inGrid[0], inGrid[1]), inGrid[2]);
