@@ -12,6 +12,7 @@
 #include "runtime/device/DeviceTimeline.h"
 #include "runtime/device/KernelRecord.h"
 #include "targets/Target.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -638,6 +639,14 @@ static Error checkTurn(const Manifest::Kernel &kernel, const LaunchShape &shape,
   return launchError(Kind::ClusterInBody,
                      "kernel '" + kernel.name +
                          "': clusters of several CTAs in the body of a conditional graph node "
+// The emulator begins workgroups in order, but promises it only without its check `order`: under
+// that, launches with clusters take the path that they have on GPUs.
+static bool beginsInOrder(const Hip &hip) {
+  static const bool isChecked =
+      settings::Settings().emulatorCheck().has(settings::EmulatorCheck::Order);
+  return hip.isEmulator && !isChecked;
+}
+
                          "are not supported");
 }
 
@@ -697,7 +706,7 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
       shape.gridWorkspace ? shape.gridWorkspace : reinterpret_cast<uint64_t>(state);
   trailing.cluster = cluster[0] | cluster[1] << 8 | cluster[2] << 16;
   trailing.flags = (shape.cluster[0] ? abi::kExplicitCluster : 0) |
-                   (hip->isEmulator ? abi::kWorkgroupsInOrder : 0);
+                   (beginsInOrder(*hip) ? abi::kWorkgroupsInOrder : 0);
   memcpy(arguments.data() + arguments.size() - sizeof(trailing), &trailing, sizeof(trailing));
 
   summary::kernelLaunched(kernel.name);

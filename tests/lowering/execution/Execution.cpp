@@ -253,6 +253,10 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
   launch.instructionLimit = 10'000'000;
   if (form.orderSeed)
     launch.checks = emulator::Checks{emulator::OrderCheck{*form.orderSeed, 1}};
+  if (form.byTickets) { // launches use the pool one after the other: each leaves it as it was
+    EXPECT_FALSE(errorToBool(emulator::run(launch, memory).takeError()));
+    memcpy(buffer, words.data(), words.size() * 4);
+  }
   Expected<emulator::Statistics> statistics = emulator::run(launch, memory);
   if (!statistics) {
     bool trapped = false;
