@@ -5,6 +5,7 @@
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Occupancy.h"
 #include "runtime/cuda/graph/Capture.h"
+#include "runtime/device/Clusters.h"
 #include <cstring>
 
 using namespace llvm;
@@ -33,50 +34,39 @@ static Result checkShape(const Device &device, Function &function, const LaunchS
 
 static bool isGiven(const uint32_t (&cluster)[3]) { return cluster[0] || cluster[1] || cluster[2]; }
 
-LaunchShape withCluster(const Device &device, Function &function, LaunchShape shape) {
-  if (!isGiven(shape.cluster)) {
-    const Function::Settings settings = function.settingsFor(device);
-    llvm::copy(settings.requiredCluster, shape.cluster);
-  }
-  return shape;
+static Result refuseCluster(const Manifest::Kernel &kernel, const std::array<uint32_t, 3> &cluster,
+                            const Twine &why) {
+  return fail(kInvalidClusterSize, "launch of '" + kernel.name + "' with clusters of " +
+                                       Twine(cluster[0]) + " x " + Twine(cluster[1]) + " x " +
+                                       Twine(cluster[2]) + " CTAs: " + why);
 }
 
-// What the device has room for, LoadedModule::launch() looks at.
-Result checkCluster(const Device &device, Function &function, const LaunchShape &given,
-                    uint64_t most) {
-  const Manifest::Kernel &kernel = function.kernel;
-  const LaunchShape shape = withCluster(device, function, given);
+Result takeCluster(const Device &device, Function &function, LaunchShape &shape) {
+  const Function::Settings settings = function.settingsFor(device);
+  const auto &set = settings.requiredCluster;
+  if (!isGiven(set))
+    return kSuccess;
+  if (isGiven(shape.cluster) && !llvm::equal(shape.cluster, set))
+    return refuseCluster(function.kernel, clusterOf(function.kernel, shape),
+                         "the launch gives others than are set for the function");
+  llvm::copy(set, shape.cluster);
+  return kSuccess;
+}
+
+Result checkCluster(const Manifest::Kernel &kernel, const LaunchShape &shape, uint64_t most) {
   const std::array<uint32_t, 3> cluster = clusterOf(kernel, shape);
-  auto refuse = [&](const Twine &why) {
-    return fail(kInvalidClusterSize, "launch of '" + kernel.name + "' with clusters of " +
-                                         Twine(cluster[0]) + " x " + Twine(cluster[1]) + " x " +
-                                         Twine(cluster[2]) + " CTAs: " + why);
-  };
   if (isGiven(shape.cluster)) {
-    const Function::Settings settings = function.settingsFor(device);
-    const bool isSet = isGiven(settings.requiredCluster);
     for (unsigned i = 0; i < 3; ++i) {
       if (!shape.cluster[i])
-        return refuse("a part of the size is 0");
-      if (shape.cluster[i] != cluster[i] ||
-          (isSet && shape.cluster[i] != settings.requiredCluster[i]))
-        return refuse("the launch gives others than the kernel requires");
+        return refuseCluster(kernel, cluster, "a part of the size is 0");
+      if (shape.cluster[i] != cluster[i])
+        return refuseCluster(kernel, cluster, "the launch gives others than the kernel requires");
     }
   } else if (kernel.explicitCluster && !kernel.requiredCluster[0]) {
-    return refuse("the kernel requires that the launch gives their size");
+    return refuseCluster(kernel, cluster, "the kernel requires that the launch gives their size");
   }
-  const uint64_t ctas = ctasOf(cluster);
-  if (ctas > most)
-    return refuse("at most " + Twine(most) + " are possible" +
-                  (most < abi::kMaxClusterCtas
-                       ? " (see cudaFuncAttributeNonPortableClusterSizeAllowed)"
-                       : ""));
-  if (kernel.maxClusterRank && ctas > kernel.maxClusterRank)
-    return refuse("the kernel allows " + Twine(kernel.maxClusterRank));
-  for (unsigned i = 0; i < 3; ++i)
-    if (shape.grid[i] % cluster[i])
-      return refuse("the grid is no multiple of them");
-  return kSuccess;
+  const std::string why = whyNoClusters(kernel, shape, most);
+  return why.empty() ? kSuccess : refuseCluster(kernel, cluster, why);
 }
 
 uint32_t mostClusterCtas(const Device &device, Function &function) {
@@ -163,12 +153,13 @@ Result checkKernel(Context &context, const KernelOperation &operation) {
     return bound.error;
   if (Result result = checkShape(context.device, *operation.function, operation.shape))
     return result;
-  if (Result result = checkCluster(context.device, *operation.function, operation.shape,
-                                   mostClusterCtas(context.device, *operation.function)))
-    return result;
+  const Manifest::Kernel &kernel = operation.function->kernel;
+  if (isGiven(operation.shape.cluster) || kernel.requiredCluster[0] || kernel.explicitCluster)
+    if (Result result = checkCluster(kernel, operation.shape,
+                                     mostClusterCtas(context.device, *operation.function)))
+      return result;
   return operation.isCooperative
-             ? checkCooperative(context, *bound.module, *operation.function,
-                                withCluster(context.device, *operation.function, operation.shape))
+             ? checkCooperative(context, *bound.module, *operation.function, operation.shape)
              : kSuccess;
 }
 
@@ -178,7 +169,7 @@ Result executeKernel(Context &context, const KernelOperation &operation, const P
   Bound bound = bind(context, operation.function);
   if (bound.error)
     return bound.error;
-  LaunchShape shape = withCluster(context.device, *operation.function, operation.shape);
+  LaunchShape shape = operation.shape;
   shape.isInBody = place.isInBody;
   if (operation.isCooperative)
     if (Result result =
@@ -196,8 +187,10 @@ static Result launch(Context &context, Function *function, LaunchShape shape, St
                      ArrayRef<LaunchAttribute> attributes = {}) {
   return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
     KernelOperation operation;
-    if (Result result =
-            makeKernel(context, function, shape, values, extra, cooperative, operation)) {
+    Result result = isLive(function) ? takeCluster(context.device, *function, shape) : kSuccess;
+    if (!result)
+      result = makeKernel(context, function, shape, values, extra, cooperative, operation);
+    if (result) {
       invalidateCapture(hipStream);
       return result;
     }

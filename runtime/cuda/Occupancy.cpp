@@ -197,8 +197,11 @@ Result cuOccupancyMaxPotentialClusterSize(int *size, Function *function,
       return kInvalidHandle;
     if (!size || !config)
       return kInvalidValue;
+    LaunchShape shape = shapeOf(*config);
+    if (Result result = takeCluster(context.device, *function, shape))
+      return result;
     const uint32_t most = mostClusterCtas(context.device, *function);
-    if (Result result = checkCluster(context.device, *function, shapeOf(*config), most))
+    if (Result result = checkCluster(function->kernel, shape, most))
       return result;
     int room = 0;
     if (Result result = ctasInClusters(context, function, *config, true, room))
@@ -213,11 +216,13 @@ Result cuOccupancyMaxActiveClusters(int *clusters, Function *function, const Lau
       return kInvalidValue;
     if (!isLive(function))
       return kInvalidHandle;
-    const LaunchShape shape = shapeOf(*config);
+    LaunchShape shape = shapeOf(*config);
+    if (Result result = takeCluster(context.device, *function, shape))
+      return result;
     const uint32_t most = mostClusterCtas(context.device, *function);
     // Of more than can be there are none.
-    if (Result result = checkCluster(context.device, *function, shape,
-                                     most < abi::kMaxClusterCtas ? most : UINT64_MAX))
+    if (Result result =
+            checkCluster(function->kernel, shape, most < abi::kMaxClusterCtas ? most : UINT64_MAX))
       return result;
     const uint64_t ctas = ctasOf(clusterOf(function->kernel, shape));
     const bool isGiven = shape.cluster[0] || function->kernel.requiredCluster[0];

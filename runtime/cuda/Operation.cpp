@@ -51,6 +51,13 @@ Result execute(Context &context, const Operation &operation, const Place &place)
   return kSuccess;
 }
 
+Result keepCluster(Context &context, Operation &operation) {
+  auto *kernel = std::get_if<KernelOperation>(&operation);
+  if (!kernel || !kernel->isLive() || kernel->shape.cluster[0])
+    return kSuccess;
+  return takeCluster(context.device, *kernel->function, kernel->shape);
+}
+
 Result prepare(Context &context, const Operation &operation, bool isInBody) {
   const auto *kernel = std::get_if<KernelOperation>(&operation);
   if (!kernel)
@@ -60,7 +67,7 @@ Result prepare(Context &context, const Operation &operation, bool isInBody) {
   Bound bound = bind(context, kernel->function);
   if (bound.error)
     return bound.error;
-  LaunchShape shape = withCluster(context.device, *kernel->function, kernel->shape);
+  LaunchShape shape = kernel->shape;
   shape.isInBody = isInBody;
   if (Error error =
           bound.module->loaded->prepare(kernel->function->kernel, shape, kernel->parameters))

@@ -9,10 +9,11 @@
 #include "runtime/cache/CodeObjectMetadata.h"
 #include "runtime/device/AtomicLocks.h"
 #include "runtime/device/ClusterLaunches.h"
+#include "runtime/device/Clusters.h"
 #include "runtime/device/DeviceTimeline.h"
 #include "runtime/device/KernelRecord.h"
-#include "targets/Target.h"
 #include "settings/Settings.h"
+#include "targets/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -565,29 +566,13 @@ uint64_t ctasOf(const std::array<uint32_t, 3> &cluster) {
 }
 
 Error LoadedModule::checkCluster(const Manifest::Kernel &kernel, const LaunchShape &shape) {
-  const std::array<uint32_t, 3> cluster = clusterOf(kernel, shape);
-  auto refuse = [&](const Twine &why) {
-    return launchError(Kind::InvalidCluster, "kernel '" + kernel.name + "': clusters of " +
-                                                 Twine(cluster[0]) + " x " + Twine(cluster[1]) +
-                                                 " x " + Twine(cluster[2]) + " CTAs: " + why);
-  };
-  const uint64_t ctas = ctasOf(cluster);
-  if (ctas == 1)
+  const std::string why = whyNoClusters(kernel, shape, abi::kMaxClusterCtas);
+  if (why.empty())
     return Error::success();
-  if (std::max({cluster[0], cluster[1], cluster[2]}) > abi::kMaxClusterCtas ||
-      ctas > abi::kMaxClusterCtas)
-    return refuse("at most " + Twine(abi::kMaxClusterCtas) + " are possible");
-  if (kernel.maxClusterRank && ctas > kernel.maxClusterRank)
-    return refuse("the kernel allows " + Twine(kernel.maxClusterRank));
-  uint64_t all = 1;
-  for (unsigned i = 0; i < 3; ++i) {
-    if (shape.grid[i] % cluster[i])
-      return refuse("the grid is no multiple of them");
-    all *= shape.grid[i]; // checkShape() has bounded them
-    if (all > INT32_MAX)
-      return refuse("a grid of so many CTAs has no clusters");
-  }
-  return Error::success();
+  const std::array<uint32_t, 3> cluster = clusterOf(kernel, shape);
+  return launchError(Kind::InvalidCluster, "kernel '" + kernel.name + "': clusters of " +
+                                               Twine(cluster[0]) + " x " + Twine(cluster[1]) +
+                                               " x " + Twine(cluster[2]) + " CTAs: " + why);
 }
 
 static Expected<int> residentOf(const Hip &hip, const Manifest::Kernel &kernel, void *hipFunction,
@@ -639,14 +624,6 @@ static Error checkTurn(const Manifest::Kernel &kernel, const LaunchShape &shape,
   return launchError(Kind::ClusterInBody,
                      "kernel '" + kernel.name +
                          "': clusters of several CTAs in the body of a conditional graph node "
-// The emulator begins workgroups in order, but promises it only without its check `order`: under
-// that, launches with clusters take the path that they have on GPUs.
-static bool beginsInOrder(const Hip &hip) {
-  static const bool isChecked =
-      settings::Settings().emulatorCheck().has(settings::EmulatorCheck::Order);
-  return hip.isEmulator && !isChecked;
-}
-
                          "are not supported");
 }
 
@@ -660,6 +637,14 @@ Error LoadedModule::prepare(const Manifest::Kernel &kernel, const LaunchShape &s
   if (Error error = checkTurn(kernel, shape, ready->isForClusters))
     return error;
   return checkShape(kernel, *ready->code, shape);
+}
+
+// The emulator begins workgroups in order, but promises it only without its check `order`: under
+// that, launches with clusters take the path that they have on GPUs.
+static bool beginsInOrder(const Hip &hip) {
+  static const bool isChecked =
+      settings::Settings().emulatorCheck().has(settings::EmulatorCheck::Order);
+  return hip.isEmulator && !isChecked;
 }
 
 Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &shape,

@@ -221,5 +221,101 @@ SEQUENCE(clusters_in_graphs) {
   }
 }
 
+// What a node keeps of the cluster that is set for its function, and when.
+SEQUENCE(clusters_in_nodes_of_functions) {
+  Lab lab;
+  Pointer function = lab.function("told"), memory = lab.memory;
+  void *values[] = {&memory};
+  KernelParameters p{function, {8, 1, 1}, {32, 1, 1}, 0, values, nullptr, kNone, kNone};
+  auto set = [&](int x, int y = 1, int z = 1) {
+    const int first = quiet("cuFuncSetAttribute", function, 11, x);
+    const int second = quiet("cuFuncSetAttribute", function, 12, y);
+    say("set %d: %d %d %d", x, first, second, quiet("cuFuncSetAttribute", function, 13, z));
+  };
+  auto add = [&](Pointer graph) {
+    Pointer node = kNone;
+    say("add %d",
+        quiet("cuGraphAddKernelNode_v2", &node, graph, static_cast<const Pointer *>(nullptr),
+              size_t(0), static_cast<const KernelParameters *>(&p)));
+    return node;
+  };
+  auto sayNode = [&](Pointer node) {
+    unsigned size[16] = {77, 77, 77};
+    const int code = quiet("cuGraphKernelNodeGetAttribute", node, 4, &size[0]);
+    say("node %d %u %u %u", code, size[0], size[1], size[2]);
+  };
+  auto make = [&](Pointer graph) {
+    Pointer executable = kNone;
+    say("made %d", quiet("cuGraphInstantiateWithFlags", &executable, graph, 0ull));
+    return executable;
+  };
+  auto launch = [&](Pointer executable) {
+    quiet("cuMemsetD8_v2", memory, static_cast<unsigned char>(0), size_t(32));
+    quiet("cuCtxSynchronize");
+    const int launched = quiet("cuGraphLaunch", executable, lab.stream);
+    say("launched %d %d", launched, quiet("cuStreamSynchronize", lab.stream));
+    sayMemory("told", memory);
+  };
+
+  Pointer graph = makeGraph();
+  set(4);
+  Pointer node = add(graph);
+  sayNode(node);
+  Pointer early = make(graph);
+  set(2);
+  sayNode(node);
+  launch(early);
+  launch(make(graph));
+  say("parameters %d",
+      quiet("cuGraphKernelNodeSetParams_v2", node, static_cast<const KernelParameters *>(&p)));
+  sayNode(node);
+  launch(make(graph));
+  say("of the executable %d", quiet("cuGraphExecKernelNodeSetParams_v2", early, node,
+                                    static_cast<const KernelParameters *>(&p)));
+  launch(early);
+  unsigned four[16] = {4, 1, 1};
+  say("attribute %d", quiet("cuGraphKernelNodeSetAttribute", node, 4, &four[0]));
+  sayNode(node);
+  set(0, 0, 0);
+  sayNode(node);
+  launch(make(graph));
+
+  graph = makeGraph();
+  node = add(graph); // none is set
+  sayNode(node);
+  early = make(graph);
+  set(4);
+  launch(early);
+  launch(make(graph));
+  Pointer clone = kNone;
+  say("clone %d", quiet("cuGraphClone", &clone, graph));
+  launch(make(clone));
+  say("parameters %d",
+      quiet("cuGraphKernelNodeSetParams_v2", node, static_cast<const KernelParameters *>(&p)));
+  sayNode(node);
+  say("of the executable %d", quiet("cuGraphExecKernelNodeSetParams_v2", early, node,
+                                    static_cast<const KernelParameters *>(&p)));
+  launch(early);
+  launch(make(graph));
+
+  say("capture %d", quiet("cuStreamBeginCapture_v2", lab.stream, 0));
+  say("launch %d", quiet("cuLaunchKernel", function, 8u, 1u, 1u, 32u, 1u, 1u, 0u, lab.stream,
+                         &values[0], static_cast<void **>(nullptr)));
+  Pointer captured = kNone;
+  say("end %d", quiet("cuStreamEndCapture", lab.stream, &captured));
+  set(2);
+  launch(make(captured));
+
+  for (int size : {3, 16, 5}) {
+    set(size);
+    graph = makeGraph();
+    node = add(graph);
+    if (node == kNone)
+      continue;
+    sayNode(node);
+    launch(make(graph));
+  }
+}
+
 } // namespace
 } // namespace sequences

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making executable graphs, and launching them.
 #include "runtime/cuda/graph/ExecutableGraph.h"
+#include "runtime/cuda/Occupancy.h"
 #include "runtime/cuda/graph/Capture.h"
 #include "runtime/cuda/graph/Conditional.h"
 #include "llvm/ADT/DenseMap.h"
@@ -107,6 +108,8 @@ static Result prepareAll(Context &current, const std::vector<Step> &steps, Graph
       break;
     entered = step.node->context;
     atFault = step.node;
+    if ((result = keepCluster(*step.node->context, step.node->operation)))
+      break;
     if ((result = prepare(*step.node->context, step.node->operation, isBody)))
       break;
     if (step.bodies)

@@ -3,6 +3,7 @@
 #include "runtime/cuda/graph/GraphNodes.h"
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/Memory.h"
+#include "runtime/cuda/Occupancy.h"
 #include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
@@ -35,11 +36,17 @@ Made makeKernelNode(Context &current, const KernelNodeParametersV2 *p) {
   shape.dynamicSharedBytes = p->first.sharedBytes;
   KernelOperation operation;
   operation.isKernelHandle = p->kernel;
-  Result result = inContext(current, *context, [&] {
-    return makeKernel(*context, function, shape, p->first.values, p->first.extra, false, operation);
+  // What is set for the function has to fit now, and counts once the graph is instantiated.
+  Result result = inContext(current, *context, [&]() -> Result {
+    LaunchShape now = shape;
+    if (isLive(function))
+      if (Result result = takeCluster(context->device, *function, now))
+        return result;
+    return makeKernel(*context, function, now, p->first.values, p->first.extra, false, operation);
   });
   if (result)
     return result;
+  operation.shape = shape;
   return {*context, std::move(operation)};
 }
 

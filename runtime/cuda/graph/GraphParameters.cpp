@@ -140,8 +140,11 @@ static Result setAttribute(const Device &device, KernelOperation &kernel, int id
     shape.cluster[0] = attribute.cluster.x;
     shape.cluster[1] = attribute.cluster.y;
     shape.cluster[2] = attribute.cluster.z;
-    if (Result result = checkCluster(device, *kernel.function, shape,
-                                     mostClusterCtas(device, *kernel.function)))
+    LaunchShape taken = shape;
+    if (Result result = takeCluster(device, *kernel.function, taken))
+      return result;
+    if (Result result =
+            checkCluster(kernel.function->kernel, taken, mostClusterCtas(device, *kernel.function)))
       return result;
     llvm::copy(shape.cluster, kernel.shape.cluster);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changing executable graphs: nodes of them, which the nodes of the graph name that they were made
 // of, or all that another graph of the same shape does.
+#include "runtime/cuda/Occupancy.h"
 #include "runtime/cuda/graph/ExecutableGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
@@ -183,8 +184,10 @@ static void take(Graph &copy, const Graph &graph) {
     std::vector<Graph *> oldGraphs = old.graphs(), graphs = node.graphs();
     for (size_t j = 0; j < graphs.size(); ++j)
       take(*oldGraphs[j], *graphs[j]);
-    if (graphs.empty())
+    if (graphs.empty()) {
       old.operation = node.operation;
+      keepCluster(*node.context, old.operation);
+    }
     if (auto *conditional = std::get_if<ConditionalOperation>(&old.operation)) {
       const auto &changed = std::get<ConditionalOperation>(node.operation);
       conditional->handle = changed.handle;
@@ -197,8 +200,11 @@ static void take(Graph &copy, const Graph &graph) {
 static Result prepareAll(Context &current, const Graph &graph, GraphNode *&atFault) {
   for (const auto &node : graph.nodes) {
     Result result = enter(*node->context);
+    Operation operation = node->operation;
     if (!result)
-      result = prepare(*node->context, node->operation);
+      result = keepCluster(*node->context, operation);
+    if (!result)
+      result = prepare(*node->context, operation);
     if (result) {
       atFault = node.get();
       return result;
