@@ -417,8 +417,17 @@ Value *takeClusterSlot(UnitLowering &unit, const ptx::Function &kernel, IRBuilde
 void leaveCluster(UnitLowering &unit, IRBuilder<> &b, Value *wave) {
   Builder c(unit, b);
   b.CreateFence(AtomicOrdering::Release, c.agent);
-  Value *ending = c.activeLanes();
-  BasicBlock *behind = c.enterIf(c.isFirstActive(), "leave.lanes");
+  Value *ending = c.activeLanes(), *isFirst = c.isFirstActive();
+  // Each warp of a packed wave tells what it has done. There are half as many waves as words.
+  Value *toTell = c.lanesOf(b.CreateAdd(wave, b.getInt32(BarrierWords::kMaxWaves / 2)));
+  if (unit.target.isPacked) {
+    BasicBlock *told = c.enterIf(c.isFirstOfWarp(c.activeMask()), "leave.tell");
+    c.store(b.getInt32(0), toTell, c.workgroup);
+    c.goOn(told);
+  }
+  BasicBlock *behind = c.enterIf(isFirst, "leave.lanes");
+  if (unit.target.isPacked)
+    c.load(toTell, c.workgroup);
   Value *before = c.modify(AtomicRMWInst::Sub, c.lanesOf(wave), ending, c.workgroup);
   countWave(c, wave, b.CreateICmpEQ(before, ending));
   c.goOn(behind);
