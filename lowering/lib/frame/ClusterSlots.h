@@ -11,9 +11,9 @@
 // (runtime/device/ClusterLaunches.h). So no CTA of a launch that has begun waits here for ever,
 // unless the program makes clusters that run wait for later ones.
 //
-// An emulator may promise that workgroups begin cluster by cluster (abi::kWorkgroupsInOrder): then a
-// workgroup is the CTA of the same indices, so that reports name it as CUDA does.
-// Under its check `order` the emulator does not.
+// An emulator may promise that workgroups begin cluster by cluster (abi::kWorkgroupsInOrder): then
+// a workgroup is the CTA of the same indices, so that reports name it as CUDA does. Under its check
+// `order` the emulator does not.
 #pragma once
 
 #include "lowering/lib/frame/UnitLowering.h"
