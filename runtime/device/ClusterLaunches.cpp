@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/ClusterLaunches.h"
+#include "runtime/base/Log.h"
+#include "llvm/ADT/Twine.h"
 #include <map>
 #include <mutex>
 
 namespace rubia::runtime {
 
+namespace {
+struct Turns { // of a device
+  std::mutex mutex;
+  void *last = nullptr; // an event behind the last launch
+};
+} // namespace
+
 // Never freed: programs launch while their static destructors run.
 static std::mutex &mutex = *new std::mutex;
-static auto &lastLaunches = *new std::map<int, void *>; // by device: an event behind the last one
+static auto &turnsByDevice = *new std::map<int, Turns>;
+
+static Turns &turnsOf(int device) {
+  std::lock_guard<std::mutex> guard(mutex);
+  return turnsByDevice[device];
+}
 
 void forgetClusterLaunches(int device) {
-  std::lock_guard<std::mutex> guard(mutex);
-  lastLaunches.erase(device);
+  Turns &turns = turnsOf(device);
+  std::lock_guard<std::mutex> guard(turns.mutex);
+  turns.last = nullptr;
 }
 
 int launchInTurn(const Hip &hip, void *stream, llvm::function_ref<int()> launch) {
@@ -19,18 +34,25 @@ int launchInTurn(const Hip &hip, void *stream, llvm::function_ref<int()> launch)
   int device = 0;
   if (int error = hip.hipGetDevice(&device))
     return error;
-  std::lock_guard<std::mutex> guard(mutex);
-  void *&last = lastLaunches[device];
-  if (last) {
-    if (int error = hip.hipStreamWaitEvent(stream, last, 0))
+  Turns &turns = turnsOf(device);
+  std::lock_guard<std::mutex> guard(turns.mutex);
+  if (turns.last) {
+    if (int error = hip.hipStreamWaitEvent(stream, turns.last, 0))
       return error;
-  } else if (int error = hip.hipEventCreateWithFlags(&last, kDisableTiming)) {
-    last = nullptr;
+  } else if (int error = hip.hipEventCreateWithFlags(&turns.last, kDisableTiming)) {
+    turns.last = nullptr;
     return error;
   }
   if (int error = launch())
     return error;
-  return hip.hipEventRecord(last, stream);
+  // The launch has begun, whatever becomes of the event: the next one must not begin before its
+  // end.
+  if (int error = hip.hipEventRecord(turns.last, stream)) {
+    log(LogLevel::Warning, llvm::Twine("the event behind a launch with clusters: ") +
+                               hip.hipGetErrorString(error) + "; waiting for its stream");
+    return hip.hipStreamSynchronize(stream);
+  }
+  return 0;
 }
 
 } // namespace rubia::runtime
