@@ -432,6 +432,39 @@ TEST(Interpreter, ReadsTexturesAndStoresToSurfaces) {
                   .contains("there is no texture with the handle 0x9"));
 }
 
+// Warps and lanes that arrive at barrier.cluster and end: the others wait for all that go on.
+TEST(Interpreter, WarpsArriveAtTheClusterAndEnd) {
+  Shape shape;
+  shape.block = shape.words = 96;
+  const Outcome result =
+      run("shr.u32 r1, r0, 5; setp.eq.u32 p1, r1, 0; setp.eq.u32 p2, r1, 2; mov.u32 r2, 0;"
+          "@p1 bra ARRIVE;"
+          "@!p2 bra READY;"
+          "LOOP: add.u32 r2, r2, 1; setp.lt.u32 p3, r2, 5000; @p3 bra LOOP;"
+          "READY: mov.u32 r4, cells; mad.lo.u32 r3, r0, 4, r4; st.shared.u32 [r3], r0;"
+          "barrier.cluster.arrive; barrier.cluster.wait;"
+          "xor.b32 r5, r0, 96; mad.lo.u32 r6, r5, 4, r4;"
+          "ld.shared.u32 r7, [r6]; st.global.u32 [d1], r7; ret;"
+          "ARRIVE: barrier.cluster.arrive; st.global.u32 [d1], 7;",
+          shape, ".shared .align 4 .b8 cells[512];");
+  EXPECT_EQ(result.error, "");
+  ASSERT_EQ(result.out.size(), 96u);
+  for (uint32_t i = 0; i < 96; ++i) // warps 1 and 2 read what the other has written
+    EXPECT_EQ(result.out[i], i < 32 ? 7 : i ^ 96) << i;
+
+  shape.block = shape.words = 64;
+  const Outcome parts =
+      run("setp.ge.u32 p1, r0, 16; setp.lt.and.u32 p2, r0, 32, p1; mov.u32 r2, 0; @!p2 bra ARRIVE;"
+          "LOOP: add.u32 r2, r2, 1; setp.lt.u32 p3, r2, 50; @p3 bra LOOP;"
+          "st.global.u32 [d1], 7; exit;"
+          "ARRIVE: barrier.cluster.arrive; barrier.cluster.wait; st.global.u32 [d1], r0;",
+          shape);
+  EXPECT_EQ(parts.error, "");
+  ASSERT_EQ(parts.out.size(), 64u);
+  for (uint32_t i = 0; i < 64; ++i)
+    EXPECT_EQ(parts.out[i], i >= 16 && i < 32 ? 7 : i) << i;
+}
+
 TEST(Interpreter, RequestsForTheWorkOfAnotherClusterFail) {
   Outcome result =
       run(".reg .b128 q; mov.u32 r1, bar; mov.u32 r2, answer; mov.u64 d2, -1;"

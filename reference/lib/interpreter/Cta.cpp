@@ -92,6 +92,8 @@ void Cta::check(Warp &warp, uint32_t number) {
 }
 
 void Cta::arrive(Warp &warp, uint32_t number, uint32_t threads) {
+  if (number == kClusterBarrier)
+    return clusterArrive(warp);
   if (count(warp, number, threads))
     complete(number);
 }
@@ -108,13 +110,14 @@ void Cta::complete(uint32_t number) {
     });
 }
 
-void Cta::warpEnded(Warp &) {
+void Cta::warpEnded(Warp &warp) {
   for (uint32_t number = 0; number < kBarriers; ++number) {
     const Barrier &barrier = barriers[number];
     if (barrier.arrivals && !barrier.expected && barrier.arrivals >= liveWarps())
       complete(number);
   }
   Barrier &cluster = barriers[kClusterBarrier];
+  cluster.arrivals -= warp.clusterPhase > clusterPhase; // it is no more among those that count
   if (cluster.arrivals && cluster.arrivals >= liveWarps()) {
     ++clusterPhase;
     complete(kClusterBarrier);
@@ -123,7 +126,7 @@ void Cta::warpEnded(Warp &) {
 
 // A cluster is one CTA: its barrier is another one of the CTA, in two parts.
 void Cta::clusterArrive(Warp &warp) {
-  warp.clusterPhase = clusterPhase;
+  warp.clusterPhase = clusterPhase + 1;
   Barrier &cluster = barriers[kClusterBarrier];
   if (++cluster.arrivals < liveWarps())
     return;
@@ -132,7 +135,7 @@ void Cta::clusterArrive(Warp &warp) {
 }
 
 void Cta::clusterWait(Warp &warp) {
-  if (warp.clusterPhase < clusterPhase)
+  if (warp.clusterPhase <= clusterPhase)
     warp.release(kClusterBarrier, [](const Micro &) { return 0; });
   else if (!is_contained(barriers[kClusterBarrier].waiting, &warp))
     barriers[kClusterBarrier].waiting.push_back(&warp);

@@ -115,7 +115,7 @@ public:
   const unsigned index;
   const Lanes existing;
   Lanes live;
-  uint64_t clusterPhase = 0; // of the CTA when this warp last arrived at barrier.cluster
+  uint64_t clusterPhase = 0; // behind the one that it has arrived in at barrier.cluster
   uint64_t executed = 0;
 
 private:
