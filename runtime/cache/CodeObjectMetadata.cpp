@@ -137,6 +137,7 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
   result.dynamicShared = object->getBoolean("dynamicShared").value_or(false);
   result.functionAddresses = object->getBoolean("functionAddresses").value_or(false);
   result.namesClusters = object->getBoolean("namesClusters").value_or(false);
+  result.expectsClusters = object->getBoolean("expectsClusters").value_or(false);
   result.sharedStart = uint64_t(object->getInteger("sharedStart").value_or(0));
   const json::Array *kernels = object->getArray("kernels");
   const json::Array *slots = object->getArray("slots");

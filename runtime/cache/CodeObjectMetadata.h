@@ -32,6 +32,7 @@ struct CodeObjectMetadata {
   bool dynamicShared = false;     // names dynamic shared memory
   bool functionAddresses = false; // functions of the unit have addresses
   bool namesClusters = false;     // its code depends on how many CTAs a cluster has
+  bool expectsClusters = false;   // it is written for several
   uint64_t sharedStart = 0;       // of dynamic shared memory, where it lies in device memory
   std::vector<Kernel> kernels;
   std::vector<uint32_t> slots; // of the module table that the code reads

@@ -38,8 +38,9 @@ Expected<std::vector<UnitVariant>> furtherVariants(ArrayRef<uint8_t> codeObject,
   const bool mayExceedLds = code.shared == settings::SharedMemory::Lds && metadata->dynamicShared &&
                             !metadata->functionAddresses && target &&
                             target->maxLdsBytes < abi::kMaxSharedBytes;
-  const bool mayHaveClusters =
-      metadata->namesClusters && !metadata->isForClusters() && !metadata->functionAddresses;
+  // Other units that name clusters are compiled again where a launch has them nevertheless.
+  const bool mayHaveClusters = metadata->namesClusters && metadata->expectsClusters &&
+                               !metadata->isForClusters() && !metadata->functionAddresses;
   std::vector<UnitVariant> result;
   // A unit is half-filled for some sizes, or checked, or neither.
   auto add = [&](bool deviceShared, bool clusters) {

@@ -20,7 +20,7 @@ namespace rubia::lowering {
 
 // ---------- Which units
 
-static bool namesCluster(const ptx::Operand &operand) {
+static bool isOfCluster(const ptx::Operand &operand) {
   using Special = ptx::SpecialRegister;
   if (operand.kind == ptx::Operand::Kind::SpecialRegister)
     switch (operand.special) {
@@ -34,14 +34,14 @@ static bool namesCluster(const ptx::Operand &operand) {
     default:
       return false;
     }
-  return any_of(operand.elements(), namesCluster);
+  return any_of(operand.elements(), isOfCluster);
 }
 
-static bool namesCluster(const ptx::Instruction &instruction) {
+static bool expectsCluster(const ptx::Instruction &instruction) {
   using ptx::Mod;
   const ptx::Spelling &spelling = *instruction.spelling;
   const ptx::Operation op = instruction.op();
-  for (Mod mod : {Mod::SharedCluster, Mod::MulticastCluster, Mod::MulticastClusterAll})
+  for (Mod mod : {Mod::MulticastCluster, Mod::MulticastClusterAll})
     if (spelling.has(mod))
       return true;
   if (op == ptx::Op::Mapa || op == ptx::Op::Getctarank || op == ptx::Op::BarrierCluster)
@@ -49,18 +49,30 @@ static bool namesCluster(const ptx::Instruction &instruction) {
   if ((op == ptx::Op::StAsync || op == ptx::Op::RedAsync) &&
       spelling.has(Mod::MbarrierCompleteTxBytes))
     return true;
-  return any_of(instruction.operands,
-                [](const ptx::Operand &operand) { return namesCluster(operand); });
+  return any_of(instruction.operands, isOfCluster);
 }
 
-bool namesClusters(const Unit &unit) {
+// `.shared::cluster` alone is no sign of several CTAs: bulk copies have it always.
+static bool namesCluster(const ptx::Instruction &instruction) {
+  return expectsCluster(instruction) || instruction.spelling->has(ptx::Mod::SharedCluster);
+}
+
+static bool anyInstruction(const Unit &unit, function_ref<bool(const ptx::Instruction &)> is) {
   for (ArrayRef<const ptx::Function *> functions :
        {ArrayRef(unit.kernels), ArrayRef(unit.functions)})
     for (const ptx::Function *function : functions)
-      for (const ptx::Instruction &instruction : function->body)
-        if (namesCluster(instruction))
-          return true;
+      if (any_of(function->body, is))
+        return true;
   return false;
+}
+
+bool namesClusters(const Unit &unit) { return anyInstruction(unit, namesCluster); }
+
+bool expectsClusters(const Unit &unit) {
+  return anyInstruction(unit, expectsCluster) ||
+         any_of(unit.kernels, [](const ptx::Function *kernel) {
+           return kernel->attributes.explicitCluster || kernel->attributes.maxClusterRank;
+         });
 }
 
 // ---------- The pool
@@ -157,18 +169,6 @@ struct Builder : SlotBuilder {
                                     {b.getTrue()});
     return b.CreateZExt(mask, b.getInt64Ty());
   }
-  Value *count(Value *mask) { return narrow(b.CreateUnaryIntrinsic(Intrinsic::ctpop, mask)); }
-
-  // What a CTA keeps of its cluster.
-  Value *kept(uint32_t offset, unsigned bits) {
-    return firstLane(b.CreateAlignedLoad(b.getIntNTy(bits), word(offset), Align(bits / 8)));
-  }
-  Value *barrier() {
-    return b.CreateIntToPtr(kept(SlotWords::kBarrier, 64), b.getPtrTy(kGlobalSpace));
-  }
-  Value *arrivedLanesOf(Value *wave) {
-    return b.CreateGEP(b.getInt64Ty(), word(SlotWords::kArrivedLanes), wave);
-  }
   Value *lane() {
     Value *below = b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_mbcnt_lo,
                                      {b.getInt32(~0u), b.getInt32(0)});
@@ -182,6 +182,18 @@ struct Builder : SlotBuilder {
                                      {narrow(b.CreateLShr(mask, 32)), b.getInt32(0)});
     Value *isLower = b.CreateICmpULT(lane(), b.getInt32(32));
     return b.CreateIsNull(b.CreateSelect(isLower, lower, upper));
+  }
+  Value *count(Value *mask) { return narrow(b.CreateUnaryIntrinsic(Intrinsic::ctpop, mask)); }
+
+  // What a CTA keeps of its cluster.
+  Value *kept(uint32_t offset, unsigned bits) {
+    return firstLane(b.CreateAlignedLoad(b.getIntNTy(bits), word(offset), Align(bits / 8)));
+  }
+  Value *barrier() {
+    return b.CreateIntToPtr(kept(SlotWords::kBarrier, 64), b.getPtrTy(kGlobalSpace));
+  }
+  Value *arrivedLanesOf(Value *wave) {
+    return b.CreateGEP(b.getInt64Ty(), word(SlotWords::kArrivedLanes), wave);
   }
   Value *nextPhaseOf(Value *wave) {
     return b.CreateGEP(b.getInt32Ty(), word(SlotWords::kNextPhase), wave);

@@ -22,6 +22,8 @@ namespace rubia::lowering {
 
 /// Whether code of the unit depends on how many CTAs a cluster has.
 bool namesClusters(const Unit &unit);
+/// Whether the unit is written for clusters of several CTAs, so that launches will have them.
+bool expectsClusters(const Unit &unit);
 
 /// takeSharedSlot(), leaveSharedSlot() and loseWave() (SharedSlot.h) of units for clusters.
 llvm::Value *takeClusterSlot(UnitLowering &unit, const ptx::Function &kernel,

@@ -551,6 +551,7 @@ std::string UnitLowering::metadata() {
   json::Value all = json::Object{{"abi", abi::kVersion},
                                  {"arch", options.arch},
                                  {"dynamicShared", usesDynamicShared(unit)},
+                                 {"expectsClusters", expectsClusters(unit)},
                                  {"fastAtomics", hasFastAtomics},
                                  {"functionAddresses", hasFunctionAddresses},
                                  {"kernels", std::move(kernels)},
