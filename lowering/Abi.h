@@ -186,8 +186,8 @@ static_assert(sizeof(LaunchArguments) == 64);
 
 enum LaunchFlag : uint32_t {
   kExplicitCluster = 1, // %is_explicit_cluster: the launch gave a cluster's size
-  /// Workgroups begin in the order of their numbers, and all of a cluster run: which CTA one is
-  /// follows from its number. Else from the order in which they begin.
+  /// Workgroups begin cluster by cluster, and all of a cluster run: each is the CTA of the same
+  /// indices. Else which CTA one is follows from the order in which they begin.
   kWorkgroupsInOrder = 2,
 };
 

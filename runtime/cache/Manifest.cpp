@@ -21,11 +21,6 @@ uint64_t Manifest::Kernel::mostThreads() const {
   return most;
 }
 
-uint64_t Manifest::Kernel::requiredClusterCtas() const {
-  const auto &n = requiredCluster;
-  return n[0] ? uint64_t(n[0]) * std::max(1u, n[1]) * std::max(1u, n[2]) : 0;
-}
-
 const Manifest::Kernel *Manifest::kernel(StringRef name) const {
   for (const Kernel &k : kernels)
     if (k.name == name)

@@ -34,8 +34,6 @@ struct Manifest {
 
     /// Of a CTA, as PTX and CUDA bound them. The code may allow for less.
     uint64_t mostThreads() const;
-    /// Of the clusters that the kernel requires; 0: of any number.
-    uint64_t requiredClusterCtas() const;
   };
   struct Relocation {
     uint64_t offset = 0; // in the variable
