@@ -2,6 +2,7 @@
 // The table of contents of a compilation.
 #include "codegen/Codegen.h"
 #include "codegen/lib/CodeObject.h"
+#include "codegen/lib/ExistingPhis.h"
 #include "codegen/lib/Link.h"
 #include "codegen/lib/Parts.h"
 #include "codegen/lib/PassGate.h"
@@ -21,6 +22,7 @@ namespace rubia::codegen {
 
 Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsigned optLevel,
                                    EmitKind kind, RegisterUse *use) {
+  searchForPhisByUses();
   if (Error error = optimise(module, machine, optLevel))
     return error;
   protectRoundedProducts(module);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All of LLVM that codegen/ uses and that stands in no installed header. LLVM's static archives
-// export it. When LLVM changes: these declarations, and the number of an operand name,
-// which errata/HalfResults.cpp compares with LLVM before it uses it.
+// export it. When LLVM changes: these declarations, ExistingPhis.cpp, and the number of an operand
+// name, which errata/HalfResults.cpp compares with LLVM before it uses it.
 #pragma once
 
 #include <cstdint>
