@@ -19,7 +19,7 @@ ALLOWED = {
     "ptx-frontend": set(),
     "lowering": {"targets", "settings", "ptx-frontend"},
     "codegen": {"targets"},
-    "emulator": {"targets", "input", "settings"},
+    "emulator": {"targets", "input", "settings", "lowering/Abi.h"},
     "reference": {"ptx-frontend"},
     "runtime": {"targets", "input", "settings", "fatbin", "lowering/Abi.h"},
     "runtime/worker": {"targets", "input", "settings", "fatbin", "ptx-frontend", "lowering", "codegen", "runtime"},

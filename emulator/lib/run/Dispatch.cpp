@@ -11,6 +11,7 @@
 #include "emulator/lib/run/RunningGroup.h"
 #include "emulator/lib/run/Watchdog.h"
 #include "emulator/lib/vector/VectorPath.h"
+#include "lowering/Abi.h"
 #include <cstring>
 #include <map>
 #include <sys/mman.h>
@@ -110,28 +111,20 @@ RunningGroup::~RunningGroup() {
 }
 
 /// CTAs of a cluster, if the launch wants workgroups to begin cluster by cluster. That stands in
-/// abi::LaunchArguments, the last argument of the kernels that Rubia has made, which begins with
-/// the block and has the grid too; others have something else there.
+/// abi::LaunchArguments, the last argument of the kernels that Rubia has made; others have
+/// something else there, which does not have the grid as well.
 static Dim3 clusterOf(const Launch &launch) {
-  struct LaunchArguments {
-    uint32_t ntid[3], dynamicSharedBytes, nctaid[3], totalSharedBytes;
-    uint64_t gridId, gridWorkspace;
-    uint32_t flags, cluster;
-    uint64_t reserved;
-  } last;
-  static_assert(sizeof(last) == 64);
-  constexpr uint32_t kWorkgroupsInOrder = 2;
-  constexpr unsigned kMost = 16;
+  abi::LaunchArguments last;
   const size_t end = launch.kernel->explicitKernargSize;
   if (end < sizeof(last) || end > launch.kernarg.size())
     return {1, 1, 1};
   std::memcpy(&last, launch.kernarg.data() + end - sizeof(last), sizeof(last));
   const Dim3 grid = launch.grid;
   const Dim3 cluster{last.cluster & 0xff, last.cluster >> 8 & 0xff, last.cluster >> 16};
-  const bool isMeant = (last.flags & kWorkgroupsInOrder) && last.nctaid[0] == grid.x &&
-                       last.nctaid[1] == grid.y && last.nctaid[2] == grid.z && !last.reserved;
-  return isMeant && cluster.count() > 0 && cluster.count() <= kMost && grid.x % cluster.x == 0 &&
-                 grid.y % cluster.y == 0 && grid.z % cluster.z == 0
+  const bool isMeant = (last.flags & abi::kWorkgroupsInOrder) && last.nctaid[0] == grid.x &&
+                       last.nctaid[1] == grid.y && last.nctaid[2] == grid.z && !last.reserved1;
+  return isMeant && cluster.count() > 0 && cluster.count() <= abi::kMaxClusterCtas &&
+                 grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0
              ? cluster
              : Dim3{1, 1, 1};
 }
