@@ -38,8 +38,8 @@ void tell() {
   if (facts.process != getpid())
     return;
   std::string text =
-      formatv("{0} kernels were launched {1} times. {2} units were in the cache, {3} were compiled "
-              "in {4:f1} s. Unsupported calls: {5}",
+      formatv("kernels: {0}, launches: {1}; units: {2} from the cache, {3} compiled in {4:f1} s; "
+              "unsupported calls: {5}",
               facts.kernels.size(), facts.launches, facts.hits, facts.compiled, facts.seconds,
               facts.unsupported)
           .str();

@@ -111,13 +111,13 @@ class Notices(Runs):
     def test_a_summary_at_the_end(self):
         words = self.kernels("one", "two") + ["one", "unsupported"]
         told = self.run_program(*words, RUBIA_LOG="info")
-        self.assertEqual(told.count("were launched"), 1, told)
+        self.assertEqual(told.count("launches: "), 1, told)
         told = told.splitlines()[-1]
-        self.assertRegex(told, r"^rubia: 2 kernels were launched 3 times\. 0 units were in the cache, 2 were compiled in \d+\.\d s\. "
-                               r"Unsupported calls: 1, the first is cuVDPAUGetDevice$")
+        self.assertRegex(told, r"^rubia: kernels: 2, launches: 3; units: 0 from the cache, 2 compiled in \d+\.\d s; "
+                               r"unsupported calls: 1, the first is cuVDPAUGetDevice$")
         told = self.run_program(*words[:-1], RUBIA_LOG="info").splitlines()[-1]
-        self.assertEqual(told, "rubia: 2 kernels were launched 3 times. 2 units were in the cache, 0 were compiled in 0.0 s. Unsupported calls: 0")
-        self.assertNotIn("were launched", self.run_program(*words[:-1]))
+        self.assertEqual(told, "rubia: kernels: 2, launches: 3; units: 2 from the cache, 0 compiled in 0.0 s; unsupported calls: 0")
+        self.assertNotIn("launches: ", self.run_program(*words[:-1]))
 
     def test_calls_are_told_with_arguments_and_results(self):
         told = self.run_program(*self.kernels("one"), "one", RUBIA_LOG="debug")
@@ -127,7 +127,7 @@ class Notices(Runs):
 
 
     def test_a_file_has_the_messages_instead(self):
-        words, told = [*self.kernels("one"), "one"], r"rubia: \d\d:\d\d:\d\d\.\d{6} (\d+)\.\d+ 1 kernels were launched"
+        words, told = [*self.kernels("one"), "one"], r"rubia: \d\d:\d\d:\d\d\.\d{6} (\d+)\.\d+ kernels: 1, launches: "
         for _ in range(2):  # the second run appends; a relative name is one of the folder at the start
             said = self.run_program(*words, RUBIA_LOG="info", RUBIA_LOG_FILE=str(self.folder / "log"))
             self.assertRegex(said, r"^rubia: device 0 is [^\n]*\n$")  # `rubia run` names it
@@ -138,7 +138,7 @@ class Notices(Runs):
             self.assertIn(path.suffix[1:], {line.split()[2].split(".")[0] for line in path.read_text().splitlines()})
         said = self.run_program(*words, RUBIA_LOG="info", RUBIA_LOG_FILE="/nowhere/log")
         self.assertEqual(said.count("RUBIA_LOG_FILE: /nowhere/log: No such file or directory; messages go to stderr"), 1, said)
-        self.assertIn("1 kernels were launched", said)
+        self.assertIn("kernels: 1, launches: ", said)
 
 
 class LongKernels(Runs):
