@@ -333,13 +333,13 @@ class Faults(PrecompileTest):
     def test_only_guilty_units_fail_and_are_named(self):
         names = [f"{self.kinds[i // 16 % 5]}_{i}" if i % 16 == 7 else f"fine_{i}" for i in range(UNITS)]
         path = self.file("a.ptx", HEADER + "".join(kernel(n, i) for i, n in enumerate(names)))
-        kernels = self.precompile(path, "--timeout", 3, expect=3, RUBIA_WORKER=FAULTY_WORKER)
+        kernels = self.precompile(path, "--timeout", 6, expect=3, RUBIA_WORKER=FAULTY_WORKER)
         self.assertEqual(len(kernels), UNITS)
         for k in kernels:
             kind = k["kernel"].split("_")[0]
             self.assertEqual(k["status"], "compiled" if kind == "fine" else "failed", k)
             expected = {"abort": "Aborted", "segfault": "Segmentation fault", "overflow": "Segmentation fault",
-                        "hang": "longer than 3 s", "memory": "ran out of memory (it may take 6144 MiB)"}
+                        "hang": "longer than 6 s", "memory": "ran out of memory (it may take 6144 MiB)"}
             if kind != "fine":
                 self.assertIn(f"kernel '{k['kernel']}' for gfx1100: the compiler ", k["reason"])
                 self.assertIn(expected[kind], k["reason"])
@@ -366,9 +366,9 @@ class Faults(PrecompileTest):
 
 
 class Signals(PrecompileTest):
-    def started(self, before=None):
-        """A run of three quick kernels and three that take 1.5 s each, once the quick ones are done."""
-        names = ["fine_0", "fine_1", "fine_2", "sleep_15_0", "sleep_15_1", "sleep_15_2"]
+    def started(self, tenths, before=None):
+        """A run of three quick kernels and three that sleep, once the quick ones are done."""
+        names = ["fine_0", "fine_1", "fine_2", *(f"sleep_{tenths}_{i}" for i in range(3))]
         self.path = self.file("a.ptx", HEADER + "".join(kernel(n, i) for i, n in enumerate(names)))
         self.report_path = self.folder / "report.json"
         process = subprocess.Popen([RUBIA, "precompile", str(self.path), "-o", str(self.cache), "-j", "1", "--report",
@@ -384,25 +384,25 @@ class Signals(PrecompileTest):
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             with self.subTest(name):
                 shutil.rmtree(self.cache, ignore_errors=True)
-                process = self.started()
+                process = self.started(50)
                 process.send_signal(signal.Signals[name])
                 begin = time.monotonic()
                 said = process.stderr.read()
                 events = [json.loads(line) for line in process.stdout.read().splitlines()]
                 self.assertEqual(process.wait(), -signal.Signals[name], said)
-                self.assertLess(time.monotonic() - begin, 1.2)
+                self.assertLess(time.monotonic() - begin, 4)  # it does not wait for the kernel
                 self.assertIn(f"rubia: ended by {name}; start the same command again to go on: what is in {self.cache} is not", said)
                 report = json.loads(self.report_path.read_text())
                 self.assertEqual(report["summary"]["interrupted"], name)
                 self.assertEqual(report["summary"]["pending_units"], 3)
                 self.assertEqual([k["kernel"] for k in report["kernels"]], ["fine_0", "fine_1", "fine_2"])
                 self.assertEqual(events[-1]["event"], "end")
-        again = {k["kernel"]: k["status"] for k in self.precompile(self.path, RUBIA_WORKER=FAULTY_WORKER)}
+        again = {k["kernel"]: k["status"] for k in self.precompile(self.path, "-j", 3, RUBIA_WORKER=FAULTY_WORKER)}
         self.assertEqual([again[f"fine_{i}"] for i in range(3)], ["cached"] * 3)
         self.assertEqual(len(again), 6)
 
     def test_what_was_switched_off_stays_so(self):
-        process = self.started(before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process = self.started(5, before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         process.send_signal(signal.SIGHUP)
         process.stdout.read()
         self.assertEqual(process.wait(), 0, process.stderr.read())
