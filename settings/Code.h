@@ -2,39 +2,40 @@
 // What the user may choose about the code of a kernel, made of the rows of Code.def.
 #pragma once
 
-#include "settings/Types.h"
+#include "settings/Words.h"
 #include "llvm/ADT/StringRef.h"
-#include <cstdint>
+#include <array>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
 namespace rubia::settings {
 
-/// Enumerators of a row, in parentheses there, without them.
-#define RUBIA_ENUMERATORS(...) __VA_ARGS__
-/// An enumeration with an enumerator for each of the words.
-#define RUBIA_WORD_ENUMERATION(Enum, Enumerators, Words)                                           \
-  enum class Enum : uint8_t { RUBIA_ENUMERATORS Enumerators };                                     \
-  static_assert([] {                                                                               \
-    enum { RUBIA_ENUMERATORS Enumerators, kCount };                                                \
-    return countWords(Words) == size_t(kCount);                                                    \
-  }());
-#define CODE_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Key, Meaning)              \
-  RUBIA_WORD_ENUMERATION(Enum, Enumerators, Words)
-#include "settings/Code.def"
-#undef CODE_SETTING
+/// What the user may choose about the code of a kernel: a word for each CODE_SETTING. It goes from
+/// the command line or the environment through the compile worker to lowering as it is, byte by
+/// byte. Words.h says how a file gets the names.
+class Code {
+public:
+  Code(); // the defaults
+  Code(std::initializer_list<Word> words) : Code() {
+    for (Word word : words)
+      set(word);
+  }
 
-/// What the user may choose about the code of a kernel: one field for each CODE_SETTING. It goes
-/// from the command line or the environment through the compile worker to lowering as it is.
-struct Code {
-#define CODE_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Key, Meaning)              \
-  Enum Name = Enum(indexOfWord(Words, Default));
-#include "settings/Code.def"
-#undef CODE_SETTING
+  /// code.is(NanMode::Canonical)
+  bool is(Word word) const { return wordOf(word.setting) == word; }
+  Word wordOf(Setting setting) const;
+  Code &set(Word word);
   bool operator==(const Code &) const = default;
 
+  /// Whether bytes from elsewhere have no word that there is not.
+  bool isValid() const;
   /// ("nan", "any"), ...: in the order of the rows.
   std::vector<std::pair<llvm::StringRef, llvm::StringRef>> keyFields() const;
+
+private:
+  static constexpr size_t kMostRows = 16;
+  std::array<uint8_t, kMostRows> words{}; // by row; 0 beyond the rows
 };
 
 } // namespace rubia::settings

@@ -9,7 +9,7 @@ namespace rubia::settings {
 struct ConfigFile {
   std::string path;     // where it is looked for; empty: nowhere
   bool isThere = false; // and could be read
-  std::vector<std::pair<Id, std::string>> values;
+  std::vector<std::pair<Setting, std::string>> values;
   /// One sentence, without its end, for each key or value that has no effect; with file and line.
   std::vector<std::string> problems;
 };

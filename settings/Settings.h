@@ -6,24 +6,15 @@
 #pragma once
 
 #include "settings/Code.h"
-#include "settings/Types.h"
+#include "settings/Words.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace rubia::settings {
-
-#define CODE_SETTING(...) // Code.h
-#define WORD_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Invalid, Meaning)          \
-  RUBIA_WORD_ENUMERATION(Enum, Enumerators, Words)
-#define SET_SETTING WORD_SETTING
-#include "settings/Settings.def"
-
-enum class Id : uint8_t {
-#define SETTING(Variable, Name, ...) Name,
-#include "settings/Settings.def"
-};
 
 /// Where a value came from.
 enum class Source : uint8_t { Default, File, Environment, CommandLine };
@@ -33,23 +24,34 @@ public:
   /// What the environment has, each time it is asked, and what the file has.
   Settings() = default;
 
-#define SETTING(Variable, Name, Type, ...) decltype(Type)::Value Name() const;
-#include "settings/Settings.def"
+  /// The value of a row: of a Text; of a Number, Size or Capability ("8.9" is 89); of a Switch; of
+  /// Seconds. The function must fit the type of the row.
+  std::string text(Setting setting) const;
+  uint64_t number(Setting setting) const;
+  bool isOn(Setting setting) const;
+  double seconds(Setting setting) const;
+  /// The same of a WORD_SETTING or CODE_SETTING, and of a SET_SETTING.
+  Word word(Setting setting) const;
+  WordSet words(Setting setting) const;
+  /// Whether the setting of the word has it: settings.is(DeviceChoice::Hip), of a SET_SETTING
+  /// settings.has(EmulatorCheck::Order).
+  bool is(Word wanted) const { return word(wanted.setting) == wanted; }
+  bool has(Word wanted) const { return words(wanted.setting).has(wanted); }
   Code code() const;
 
   /// Puts a value in front of the environment's; an empty one stands for the default.
-  Settings &set(Id id, llvm::StringRef value);
+  Settings &set(Setting setting, llvm::StringRef value);
   /// False: there is no such variable.
   bool set(llvm::StringRef variable, llvm::StringRef value);
 
   /// The text, empty or not; nullopt: not set.
-  std::optional<llvm::StringRef> given(Id id) const;
+  std::optional<llvm::StringRef> given(Setting setting) const;
   /// Where given() has it from. An empty value stands for the default.
-  Source sourceOf(Id id) const;
+  Source sourceOf(Setting setting) const;
   /// Set, not empty, and of the setting's type.
-  bool isUsable(Id id) const;
+  bool isUsable(Setting setting) const;
   /// "RUBIA_X is 'y', expected a or b", if it is set to what makes no sense.
-  llvm::Error check(Id id) const;
+  llvm::Error check(Setting setting) const;
 
   /// What set() was told, as NAME=VALUE.
   std::vector<std::string> assignments() const;
@@ -61,8 +63,8 @@ public:
   std::vector<std::string> problems() const;
 
 private:
-  template <class T> T::Value read(Id id, const T &type) const;
-  std::vector<std::pair<Id, std::string>> values;
+  template <class T> T read(Setting setting) const;
+  std::vector<std::pair<Setting, std::string>> values;
 };
 
 /// An environment variable that is not Rubia's own, such as HOME; nullopt: not set.
@@ -70,14 +72,16 @@ std::optional<llvm::StringRef> systemVariable(const char *name);
 
 /// A row, for documentation and for the command line.
 struct Row {
-  Id id;
+  Setting id;
   llvm::StringRef group, variable, defaultText, meaning;
   llvm::StringRef key;   // of settings that change code
   llvm::StringRef words; // as in the row; empty where the type has none
   std::string expected;
 };
-llvm::ArrayRef<Row> rows(); // in the order of Id
-const Row &rowOf(Id id);
+llvm::ArrayRef<Row> rows(); // in the order of their numbers
+const Row &rowOf(Setting setting);
+/// As it stands in keys and on the command line.
+llvm::StringRef textOf(Word word);
 
 /// docs/environment.md.
 std::string environmentAsMarkdown();

@@ -6,80 +6,27 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace rubia::settings {
 
-/// Words separated by '|'; "0=fast" is one word with two spellings.
-constexpr size_t countWords(std::string_view words) {
-  size_t count = 1;
-  for (char c : words)
-    count += c == '|';
-  return count;
-}
-constexpr std::string_view wordAt(std::string_view words, size_t index) {
-  for (; index > 0; --index)
-    words.remove_prefix(words.find('|') + 1);
-  return words.substr(0, words.find('|'));
-}
-/// As it stands in the environment: the 0 of "0=fast".
-constexpr std::string_view spelling(std::string_view word) {
-  return word.substr(0, word.find('='));
-}
-/// As it stands in keys and on the command line: the fast of "0=fast".
-constexpr std::string_view name(std::string_view word) { return word.substr(word.find('=') + 1); }
-/// By either; countWords(words) if there is none.
-constexpr size_t indexOfWord(std::string_view words, std::string_view wanted) {
-  size_t index = 0;
-  while (index < countWords(words) && spelling(wordAt(words, index)) != wanted &&
-         name(wordAt(words, index)) != wanted)
-    ++index;
-  return index;
-}
 /// "any, canonical or none"
 std::string alternatives(llvm::StringRef words);
 
-template <class Enum> struct Word {
-  using Value = Enum;
+/// One of the words, as its number. The words come with a bar before each.
+struct OneOf {
+  using Value = uint8_t;
   llvm::StringRef words;
-  constexpr explicit Word(llvm::StringRef words) : words(words) {}
-  std::optional<Enum> parse(llvm::StringRef text) const {
-    const size_t index = indexOfWord(words, text);
-    return index < countWords(words) ? std::optional(Enum(index)) : std::nullopt;
-  }
+  constexpr explicit OneOf(const char *barred) : words(barred + 1) {}
+  std::optional<uint8_t> parse(llvm::StringRef text) const;
   std::string expected() const { return alternatives(words); }
 };
 
-/// Some of an enumeration.
-template <class Enum> class SetOf {
-public:
-  bool has(Enum word) const { return bits & 1u << unsigned(word); }
-  void add(Enum word) { bits |= 1u << unsigned(word); }
-  bool empty() const { return !bits; }
-  bool operator==(const SetOf &) const = default;
-
-private:
-  uint32_t bits = 0;
-};
-
-template <class Enum> struct WordSet {
-  using Value = SetOf<Enum>;
+/// Any number of the words, as a bit for each.
+struct AnyOf {
+  using Value = uint32_t;
   llvm::StringRef words;
-  constexpr explicit WordSet(const char *words) : words(words) {}
-  std::optional<SetOf<Enum>> parse(llvm::StringRef text) const {
-    SetOf<Enum> set;
-    while (!text.empty()) {
-      auto [word, rest] = text.split(',');
-      text = rest;
-      if (word = word.trim(); word.empty())
-        continue;
-      std::optional<Enum> value = Word<Enum>(words).parse(word);
-      if (!value)
-        return std::nullopt;
-      set.add(*value);
-    }
-    return set;
-  }
+  constexpr explicit AnyOf(const char *barred) : words(barred + 1) {}
+  std::optional<uint32_t> parse(llvm::StringRef text) const;
   std::string expected() const { return "one or more of " + alternatives(words) + ", with commas"; }
 };
 
@@ -124,8 +71,8 @@ struct Seconds {
 
 /// "8.9" or "89" -> 89.
 struct Capability {
-  using Value = unsigned;
-  std::optional<unsigned> parse(llvm::StringRef text) const;
+  using Value = uint64_t;
+  std::optional<uint64_t> parse(llvm::StringRef text) const;
   std::string expected() const { return "a number such as 8.9 or 89"; }
 };
 

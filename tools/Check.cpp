@@ -12,6 +12,14 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, device, emulatorCheck, emulatorMaxReports, emulatorReports, emulatorSeed,
+    emulatorTimeout, localArrays, masks;
+} // namespace rubia::settings::Id
+namespace rubia::settings::EmulatorCheck {
+extern const Word All, Warps;
+} // namespace rubia::settings::EmulatorCheck
+
 namespace rubia::tools {
 
 namespace {
@@ -27,8 +35,8 @@ struct CheckCommand {
 
 /// What is to be set for the program. An error: words that are no checks.
 Error configure(CheckCommand &options, const std::string &reports) {
-  using settings::EmulatorCheck;
-  using settings::Id;
+  namespace EmulatorCheck = settings::EmulatorCheck;
+  namespace Id = settings::Id;
   settings::Settings &settings = options.settings;
   settings.set(Id::device, "emulator")
       .set(Id::emulatorCheck, options.checks + (options.leaks ? ",leaks" : ""))
@@ -37,7 +45,7 @@ Error configure(CheckCommand &options, const std::string &reports) {
       .set(Id::localArrays, "memory");
   if (Error error = settings.check(Id::emulatorCheck))
     return error;
-  const auto words = settings.emulatorCheck();
+  const auto words = settings.words(Id::emulatorCheck);
   if (words.has(EmulatorCheck::Warps) || words.has(EmulatorCheck::All))
     settings.set(Id::masks, "checked");
   return Error::success();

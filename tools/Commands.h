@@ -50,7 +50,7 @@ int fail(llvm::Error error);
 /// (settings/Settings.def), and one that is named here. They put what they are given into
 /// `settings`, which must outlive the parsing.
 void addCodeOptions(CLI::App &command, settings::Settings &settings);
-void addSettingOption(CLI::App &command, settings::Settings &settings, settings::Id id,
+void addSettingOption(CLI::App &command, settings::Settings &settings, settings::Setting id,
                       const std::string &option);
 
 /// Adds --quiet, which notices() obeys.

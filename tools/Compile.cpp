@@ -16,6 +16,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting optimise;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 
 namespace {

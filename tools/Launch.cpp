@@ -19,6 +19,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, device, sandbox;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 
 namespace {

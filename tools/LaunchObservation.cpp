@@ -16,6 +16,11 @@
 using namespace llvm;
 using nlohmann::ordered_json;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorProfile, emulatorSources, emulatorStats, emulatorTrace,
+    emulatorTraceSelect;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 
 /// A number that fits 64 bits, or a word.
@@ -94,7 +99,7 @@ void ObservationOptions::addTo(CLI::App &command) {
                      "graph programs read them, into this file");
 }
 
-Error LaunchObservation::makeFile(File &file, settings::Settings &settings, settings::Id id) {
+Error LaunchObservation::makeFile(File &file, settings::Settings &settings, settings::Setting id) {
   SmallString<128> path;
   if (std::error_code error = sys::fs::createTemporaryFile("rubia-launch", "json", path))
     return createStringError(error, "no temporary file for what is observed");
@@ -106,7 +111,7 @@ Error LaunchObservation::makeFile(File &file, settings::Settings &settings, sett
 
 Expected<LaunchObservation> LaunchObservation::start(const ObservationOptions &options,
                                                      settings::Settings &settings) {
-  using settings::Id;
+  namespace Id = settings::Id;
   LaunchObservation observation(options);
   if (!options.sources.empty())
     settings.set(Id::emulatorSources, join(options.sources, ":"));

@@ -49,7 +49,7 @@ private:
     std::unique_ptr<llvm::FileRemover> remover;
   };
   explicit LaunchObservation(const ObservationOptions &options) : options(options) {}
-  static llvm::Error makeFile(File &file, settings::Settings &settings, settings::Id id);
+  static llvm::Error makeFile(File &file, settings::Settings &settings, settings::Setting id);
   llvm::Error printJson(const nlohmann::ordered_json &launches) const;
   void printTables(const nlohmann::ordered_json &launches) const;
 

@@ -26,6 +26,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting compile, sandbox, workerBytes, workerProcesses, workerSeconds;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 
 namespace {

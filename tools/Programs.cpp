@@ -17,6 +17,13 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, computeCapability;
+} // namespace rubia::settings::Id
+namespace rubia::settings::StandInsMode {
+extern const Word Off;
+} // namespace rubia::settings::StandInsMode
+
 namespace rubia::tools {
 
 // Of shells and of execvp.
@@ -43,7 +50,7 @@ void tellDevice(StringRef arch, StringRef name, StringRef library) {
 /// anew, so it is not opened here where the answer is known without.
 Error tellDevice(const settings::Settings &settings) {
   if (std::optional<std::string> emulator = runtime::Hip::certainEmulator(settings)) {
-    auto devices = targets::emulatedDevices(settings.arch());
+    auto devices = targets::emulatedDevices(settings.text(settings::Id::arch));
     if (devices) {
       tellDevice(devices->front()->name, targets::nameOfEmulated(*devices->front()), *emulator);
       return Error::success();
@@ -144,7 +151,7 @@ static void addFlagOfXla(std::vector<std::string> &variables, const std::string 
 void addStandIns(std::vector<std::string> &variables, const settings::Settings &settings,
                  const std::string &libraries) {
   const std::string folder = libraries + "/standins";
-  if (settings.standins() == settings::StandInsMode::Off || !sys::fs::exists(folder))
+  if (settings.is(settings::StandInsMode::Off) || !sys::fs::exists(folder))
     return;
   addFolder(variables, "LD_LIBRARY_PATH", folder + "/lib", /*keep=*/1); // behind libcuda.so.1
   addFolder(variables, "PATH", folder + "/bin", /*keep=*/0);
@@ -153,7 +160,8 @@ void addStandIns(std::vector<std::string> &variables, const settings::Settings &
   if (sys::fs::exists(preload) && !StringRef(preload).contains(' '))
     addFolder(variables, "LD_PRELOAD", preload, /*keep=*/SIZE_MAX);
   // Triton 3.0 to 3.2 know no release after 12.6, which has PTX for capabilities below 10.0.
-  const StringRef ptxas = settings.computeCapability() < 100 ? "ptxas-12.6" : "ptxas";
+  const StringRef ptxas =
+      settings.number(settings::Id::computeCapability) < 100 ? "ptxas-12.6" : "ptxas";
   for (auto [name, tool] : {std::pair<StringRef, StringRef>{"TRITON_PTXAS_PATH", ptxas},
                             {"TRITON_PTXAS_BLACKWELL_PATH", "ptxas"}})
     if (!variableNamed(variables, name))

@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, device, recordKernels, sandbox, timeline;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 
 namespace {
@@ -20,9 +24,9 @@ struct RunOptions {
 
 int run(RunOptions options) {
   // A program may change its folder before it calls CUDA.
-  const std::pair<settings::Id, std::string> files[] = {
-      {settings::Id::timeline, options.settings.timeline()},
-      {settings::Id::recordKernels, options.settings.recordKernels()}};
+  const std::pair<settings::Setting, std::string> files[] = {
+      {settings::Id::timeline, options.settings.text(settings::Id::timeline)},
+      {settings::Id::recordKernels, options.settings.text(settings::Id::recordKernels)}};
   for (const auto &[id, name] : files) {
     SmallString<256> path(name);
     if (path.empty())

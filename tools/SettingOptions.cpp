@@ -13,7 +13,7 @@ static std::string plain(StringRef text) {
   return result;
 }
 
-void addSettingOption(CLI::App &command, settings::Settings &settings, settings::Id id,
+void addSettingOption(CLI::App &command, settings::Settings &settings, settings::Setting id,
                       const std::string &option) {
   const settings::Row &row = settings::rowOf(id);
   CLI::Option *added = command.add_option_function<std::string>(

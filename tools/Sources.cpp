@@ -7,13 +7,17 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting computeCapability;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 
 Expected<unsigned> computeCapability() {
   const settings::Settings settings;
   if (Error error = settings.check(settings::Id::computeCapability))
     return std::move(error);
-  return settings.computeCapability();
+  return settings.number(settings::Id::computeCapability);
 }
 
 Expected<SourceFile> openSources(const std::string &path) {

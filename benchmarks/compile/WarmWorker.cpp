@@ -24,6 +24,10 @@ using namespace llvm;
 using namespace rubia;
 using namespace rubia::runtime;
 
+namespace rubia::settings::Id {
+extern const Setting compile, workerProcesses;
+} // namespace rubia::settings::Id
+
 namespace {
 
 using std::filesystem::path;

@@ -9,6 +9,13 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorCheck, emulatorMaxReports, emulatorReports;
+} // namespace rubia::settings::Id
+namespace rubia::settings::EmulatorCheck {
+extern const Word All, Leaks, Memory, Uninitialised;
+} // namespace rubia::settings::EmulatorCheck
+
 namespace rubia::emulator::hip {
 namespace {
 
@@ -37,7 +44,7 @@ public:
 
 private:
   ReportFile() {
-    const std::string path = hostSettings().emulatorReports();
+    const std::string path = hostSettings().text(settings::Id::emulatorReports);
     if (path.empty())
       return;
     std::error_code error;
@@ -106,19 +113,19 @@ void reportLeaks() {
   }
 }
 
-settings::SetOf<settings::EmulatorCheck> wanted() { return hostSettings().emulatorCheck(); }
+settings::WordSet wanted() { return hostSettings().words(settings::Id::emulatorCheck); }
 
 } // namespace
 
 bool followsWrites() {
-  using settings::EmulatorCheck;
+  namespace EmulatorCheck = settings::EmulatorCheck;
   static const bool follows =
       wanted().has(EmulatorCheck::Uninitialised) || wanted().has(EmulatorCheck::All);
   return follows;
 }
 
 bool checksDeviceHeap() {
-  using settings::EmulatorCheck;
+  namespace EmulatorCheck = settings::EmulatorCheck;
   static const bool checks =
       wanted().has(EmulatorCheck::Memory) || wanted().has(EmulatorCheck::All);
   return checks;
@@ -130,7 +137,7 @@ Error requestReports(Launch &launch) {
   ReportFile &file = ReportFile::instance();
   if (!file.openProblem().empty())
     return createStringError(file.openProblem());
-  launch.maxReports = hostSettings().emulatorMaxReports();
+  launch.maxReports = hostSettings().number(settings::Id::emulatorMaxReports);
   launch.report = [&file](const Fault &fault, bool goesOn) {
     if (fault.severity == Fault::Severity::Warning)
       complain("warning: " + fault.message());

@@ -11,6 +11,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator::hip {
 
 static DeviceModel modelOf(const targets::Target &target) {
@@ -37,7 +41,7 @@ static void reportSettings() {
 Machine::Machine() {
   reportSettings();
   reportLeaksAtExit();
-  auto wanted = targets::emulatedDevices(hostSettings().arch());
+  auto wanted = targets::emulatedDevices(hostSettings().text(settings::Id::arch));
   if (!wanted) {
     problem = toString(wanted.takeError());
     return;

@@ -6,10 +6,15 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorProfile, emulatorStats, emulatorTrace, emulatorTraceSelect;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator::hip {
 
 /// Null if the setting names none.
-static Expected<std::shared_ptr<raw_fd_ostream>> open(settings::Id id, const std::string &path) {
+static Expected<std::shared_ptr<raw_fd_ostream>> open(settings::Setting id,
+                                                      const std::string &path) {
   if (path.empty())
     return nullptr;
   std::error_code error;
@@ -21,15 +26,15 @@ static Expected<std::shared_ptr<raw_fd_ostream>> open(settings::Id id, const std
 }
 
 Expected<LaunchRecords> LaunchRecords::of(const settings::Settings &settings) {
-  using settings::Id;
+  namespace Id = settings::Id;
   LaunchRecords records;
   const struct {
-    Id id;
+    settings::Setting id;
     std::string path;
     std::shared_ptr<raw_fd_ostream> &file;
-  } files[] = {{Id::emulatorStats, settings.emulatorStats(), records.stats},
-               {Id::emulatorProfile, settings.emulatorProfile(), records.profile},
-               {Id::emulatorTrace, settings.emulatorTrace(), records.trace}};
+  } files[] = {{Id::emulatorStats, settings.text(Id::emulatorStats), records.stats},
+               {Id::emulatorProfile, settings.text(Id::emulatorProfile), records.profile},
+               {Id::emulatorTrace, settings.text(Id::emulatorTrace), records.trace}};
   for (const auto &[id, path, file] : files) {
     auto opened = open(id, path);
     if (!opened)
@@ -38,7 +43,7 @@ Expected<LaunchRecords> LaunchRecords::of(const settings::Settings &settings) {
   }
   if (!records.trace)
     return records;
-  Expected<TraceRequest> request = parseTraceRequest(settings.emulatorTraceSelect());
+  Expected<TraceRequest> request = parseTraceRequest(settings.text(Id::emulatorTraceSelect));
   if (!request)
     return createStringError("RUBIA_EMULATOR_TRACE_SELECT: " + toString(request.takeError()));
   records.traceRequest = std::move(*request);

@@ -15,6 +15,10 @@
 using namespace rubia::emulator::hip;
 using namespace rubia::emulator;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorTimeout;
+} // namespace rubia::settings::Id
+
 // The explicit arguments as one buffer, from `extra` or from pointers to each.
 static bool packArguments(const Kernel &kernel, void **parameters, void **extra,
                           std::vector<uint8_t> &buffer) {
@@ -113,7 +117,7 @@ void execute(Device &device, const KernelLaunch &request) {
   launch.stackBytes = device.stackBytes;
   launch.residentLimit = request.residentLimit;
   launch.device = device.ordinal;
-  launch.stallSeconds = hostSettings().emulatorTimeout();
+  launch.stallSeconds = hostSettings().seconds(settings::Id::emulatorTimeout);
   launch.tellProgress = [&request](const LaunchProgress &progress) {
     tellProgress(request.kernel->name, progress);
   };

@@ -13,6 +13,10 @@
 #include <cstring>
 #include <mutex>
 
+namespace rubia::settings::Id {
+extern const Setting emulatorLaunches;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator::hip {
 namespace {
 
@@ -91,7 +95,7 @@ void run(const FillOperation &fill) {
 /// RUBIA_EMULATOR_LAUNCHES: a launch that is measured puts all memory back several times, which
 /// would undo what other streams do meanwhile. So nothing else happens then.
 std::unique_lock<std::mutex> aloneIfMeasured() {
-  static const bool measured = !hostSettings().emulatorLaunches().empty();
+  static const bool measured = !hostSettings().text(settings::Id::emulatorLaunches).empty();
   static std::mutex mutex;
   return measured ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
 }

@@ -14,6 +14,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::WarpFormChoice {
+extern const Word Auto, Checked, HalfFilled, Packed;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::lowering {
 
 char LoweringError::ID;
@@ -65,7 +69,7 @@ static Expected<Plan> planFor(const ptx::Module &ptxModule, const Unit &unit,
   if (!target)
     return target.takeError();
 
-  if (options.code.warpForm != settings::WarpFormChoice::Auto && target->waveSize == 32) {
+  if (!options.code.is(settings::WarpFormChoice::Auto) && target->waveSize == 32) {
     target->waveSize = 64;
     target->features += target->features.empty() ? "+wavefrontsize64" : ",+wavefrontsize64";
   }
@@ -73,14 +77,14 @@ static Expected<Plan> planFor(const ptx::Module &ptxModule, const Unit &unit,
   if (Error error = checkComplexity(ptxModule, unit))
     return std::move(error);
   WarpFormDecision form = decideWarpForm(ptxModule, unit, *target);
-  if (options.code.warpForm == settings::WarpFormChoice::Checked && form.mayBeChecked)
+  if (options.code.is(settings::WarpFormChoice::Checked) && form.mayBeChecked)
     form = checkedForm(std::move(form));
   std::string notSound;
-  const bool asksForPacked = options.code.warpForm == settings::WarpFormChoice::Packed ||
-                             options.code.warpForm == settings::WarpFormChoice::Checked;
+  const bool asksForPacked = options.code.is(settings::WarpFormChoice::Packed) ||
+                             options.code.is(settings::WarpFormChoice::Checked);
   if (asksForPacked && form.form != abi::WarpForm::Packed)
     notSound = "the packed form is not legal: " + form.reason;
-  if (options.code.warpForm == settings::WarpFormChoice::HalfFilled) {
+  if (options.code.is(settings::WarpFormChoice::HalfFilled)) {
     form.form = abi::WarpForm::HalfFilled;
     form.reason = "it was asked for; " + form.reason;
     form.exactThreads = 0;

@@ -17,6 +17,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting log, logFile;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 // 14:03:07.123456 1234.1240: the local time, the process and the thread.
@@ -42,7 +46,7 @@ static void writeTo(int descriptor, const std::string &line) {
 
 // Of the folder that the process was in when it had its first message.
 static std::string configuredFile() {
-  SmallString<128> name(settings::Settings().logFile());
+  SmallString<128> name(settings::Settings().text(settings::Id::logFile));
   if (!name.empty())
     sys::fs::make_absolute(name);
   return name.str().str();
@@ -88,7 +92,7 @@ static void write(const Twine &message) {
 }
 
 bool logs(LogLevel level) {
-  static const auto configured = LogLevel(settings::Settings().log());
+  static const auto configured = LogLevel(settings::Settings().word(settings::Id::log).index);
   return level <= configured;
 }
 

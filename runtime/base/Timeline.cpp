@@ -17,6 +17,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting timeline;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 namespace {
@@ -67,7 +71,7 @@ int openFile(const std::string &path) {
 
 struct TimelineFile {
   static Timeline *make() {
-    const std::string path = settings::Settings().timeline();
+    const std::string path = settings::Settings().text(settings::Id::timeline);
     if (path.empty())
       return nullptr;
     Output &out = output();

@@ -21,6 +21,11 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting cacheDir, cacheDisable, cacheMaxSize, cudaCacheDisable, cudaCacheMaxSize,
+    cudaCachePath;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 namespace {
@@ -67,20 +72,20 @@ ReadFile readFrom(int folder, const std::string &path, bool touch, uint64_t most
 } // namespace
 
 bool cacheIsDisabled(const settings::Settings &settings) {
-  return settings.cacheDisable() || settings.cudaCacheDisable();
+  return settings.isOn(settings::Id::cacheDisable) || settings.isOn(settings::Id::cudaCacheDisable);
 }
 
 // Empty: none of the variables that name it is set.
 static std::string cacheFolderName(const settings::Settings &settings) {
-  if (std::string folder = settings.cacheDir(); !folder.empty())
+  if (std::string folder = settings.text(settings::Id::cacheDir); !folder.empty())
     return folder;
   auto below = [](StringRef folder, const char *rest) {
     return folder.empty() ? std::string() : (folder + rest).str();
   };
   auto system = [](const char *name) { return settings::systemVariable(name).value_or(""); };
   for (std::string folder :
-       {below(settings.cudaCachePath(), "/rubia"), below(system("XDG_CACHE_HOME"), "/rubia"),
-        below(system("HOME"), "/.cache/rubia")})
+       {below(settings.text(settings::Id::cudaCachePath), "/rubia"),
+        below(system("XDG_CACHE_HOME"), "/rubia"), below(system("HOME"), "/.cache/rubia")})
     if (!folder.empty())
       return folder;
   return "";
@@ -106,10 +111,10 @@ std::optional<std::string> cacheDirectory(const settings::Settings &settings) {
 }
 
 uint64_t cacheMaxBytes(const settings::Settings &settings) {
-  using settings::Id;
-  const bool isCudas =
-      !settings.isUsable(Id::cacheMaxSize) && settings.isUsable(Id::cudaCacheMaxSize);
-  return isCudas ? settings.cudaCacheMaxSize() : settings.cacheMaxSize();
+  const bool isCudas = !settings.isUsable(settings::Id::cacheMaxSize) &&
+                       settings.isUsable(settings::Id::cudaCacheMaxSize);
+  return isCudas ? settings.number(settings::Id::cudaCacheMaxSize)
+                 : settings.number(settings::Id::cacheMaxSize);
 }
 
 std::string entryName(const Digest &key) {

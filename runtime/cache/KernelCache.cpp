@@ -12,6 +12,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting cachePacks;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 namespace {
@@ -67,7 +71,7 @@ KernelCache KernelCache::from(const settings::Settings &settings) {
     directory.emplace(std::move(*folder), cacheMaxBytes(settings));
   std::vector<CachePack> packs;
   SmallVector<StringRef> paths;
-  const std::string list = settings.cachePacks();
+  const std::string list = settings.text(settings::Id::cachePacks);
   StringRef(list).split(paths, ':', -1, false);
   const TrustedKeys trusted = paths.empty() ? TrustedKeys() : TrustedKeys::from(settings);
   for (StringRef path : paths) {

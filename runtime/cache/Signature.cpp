@@ -22,6 +22,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting cachePublicKeys;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 namespace {
@@ -72,7 +76,7 @@ std::pair<ArrayRef<uint8_t>, ArrayRef<uint8_t>> splitSignature(ArrayRef<uint8_t>
 }
 
 TrustedKeys TrustedKeys::from(const settings::Settings &settings) {
-  const std::string list = settings.cachePublicKeys();
+  const std::string list = settings.text(settings::Id::cachePublicKeys);
   if (list.empty())
     return {};
   std::vector<PublicKey> keys;

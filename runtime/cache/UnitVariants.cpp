@@ -6,19 +6,29 @@
 
 using namespace llvm;
 
+namespace rubia::settings::AtomicsMode {
+extern const Word Safe;
+} // namespace rubia::settings::AtomicsMode
+namespace rubia::settings::SharedMemory {
+extern const Word Cluster, Device, Lds;
+} // namespace rubia::settings::SharedMemory
+namespace rubia::settings::WarpFormChoice {
+extern const Word Checked, HalfFilled, Packed;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::runtime {
 
 settings::Code UnitVariant::applyTo(settings::Code code) const {
   if (safeAtomics)
-    code.atomics = settings::AtomicsMode::Safe;
+    code.set(settings::AtomicsMode::Safe);
   if (halfFilled)
-    code.warpForm = settings::WarpFormChoice::HalfFilled;
+    code.set(settings::WarpFormChoice::HalfFilled);
   if (checked)
-    code.warpForm = settings::WarpFormChoice::Checked;
+    code.set(settings::WarpFormChoice::Checked);
   if (deviceShared)
-    code.shared = settings::SharedMemory::Device;
+    code.set(settings::SharedMemory::Device);
   if (clusters)
-    code.shared = settings::SharedMemory::Cluster;
+    code.set(settings::SharedMemory::Cluster);
   return code;
 }
 
@@ -29,13 +39,13 @@ Expected<std::vector<UnitVariant>> furtherVariants(ArrayRef<uint8_t> codeObject,
     return metadata.takeError();
   // Who asks for the packed form gets no other.
   const bool mayBeHalfFilled =
-      code.warpForm != settings::WarpFormChoice::Packed &&
+      !code.is(settings::WarpFormChoice::Packed) &&
       any_of(metadata->kernels, [](const auto &kernel) { return kernel.exactThreads != 0; });
   const bool mayBeChecked =
       any_of(metadata->kernels, [](const auto &kernel) { return kernel.mayBeChecked; });
   const targets::Target *target = targets::find(metadata->arch);
   // Functions with addresses exist in one form (LoadedModule::compiled).
-  const bool mayExceedLds = code.shared == settings::SharedMemory::Lds && metadata->dynamicShared &&
+  const bool mayExceedLds = code.is(settings::SharedMemory::Lds) && metadata->dynamicShared &&
                             !metadata->functionAddresses && target &&
                             target->maxLdsBytes < abi::kMaxSharedBytes;
   // Other units that name clusters are compiled again where a launch has them nevertheless.

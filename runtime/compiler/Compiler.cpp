@@ -34,6 +34,13 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting cacheRemote, compile, cudaModuleLoading, dump;
+} // namespace rubia::settings::Id
+namespace rubia::settings::CompileMode {
+extern const Word Eager, Never;
+} // namespace rubia::settings::CompileMode
+
 namespace rubia::runtime {
 
 char CompilerProblem::ID = 0;
@@ -124,16 +131,17 @@ bool isEndOfProcess(protocol::Outcome outcome) {
   return outcome == protocol::Outcome::Crashed || outcome == protocol::Outcome::Killed;
 }
 
-using settings::CompileMode;
+namespace CompileMode = settings::CompileMode;
 
-CompileMode compileMode(const settings::Settings &settings) {
+settings::Word compileMode(const settings::Settings &settings) {
   const bool isUnset = settings.given(settings::Id::compile).value_or("").empty();
-  return isUnset && settings.cudaModuleLoading() == "EAGER" ? CompileMode::Eager
-                                                            : settings.compile();
+  return isUnset && settings.text(settings::Id::cudaModuleLoading) == "EAGER"
+             ? CompileMode::Eager
+             : settings.word(settings::Id::compile);
 }
 
 bool hasRemoteCache(const settings::Settings &settings) {
-  return !settings.cacheRemote().empty() && !cacheIsDisabled(settings);
+  return !settings.text(settings::Id::cacheRemote).empty() && !cacheIsDisabled(settings);
 }
 
 // A unit that is to be compiled although nobody has asked for it.
@@ -202,10 +210,10 @@ struct Compiler::State {
   KernelCache cache;
   const settings::Settings settings;
   const settings::Code code = settings.code();
-  const CompileMode mode = compileMode(settings);
+  const settings::Word mode = compileMode(settings);
   const bool remote = hasRemoteCache(settings);
   // Everything is compiled, to be looked at.
-  const bool dumps = !settings.dump().empty() && mode != CompileMode::Never;
+  const bool dumps = !settings.words(settings::Id::dump).empty() && mode != CompileMode::Never;
   // Finished entries, oldest first.
   std::deque<std::pair<std::string, std::shared_ptr<Entry>>> kept;
   uint64_t keptBytes = 0;

@@ -104,13 +104,8 @@ static bool isRequest(const char (&bytes)[sizeof(Request)]) {
       return false;
   Request request;
   memcpy(static_cast<void *>(&request), bytes, sizeof(request));
-  bool isKnown = request.want <= Want::CodeObject && request.remote <= Remote::Paused &&
-                 memchr(request.arch, 0, sizeof(request.arch));
-#define CODE_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Key, Meaning)              \
-  isKnown &= size_t(request.code.Name) < settings::countWords(Words);
-#include "settings/Code.def"
-#undef CODE_SETTING
-  return isKnown;
+  return request.want <= Want::CodeObject && request.remote <= Remote::Paused &&
+         memchr(request.arch, 0, sizeof(request.arch)) && request.code.isValid();
 }
 
 bool receive(int socket, Request &request, Descriptors &descriptors) {

@@ -14,10 +14,14 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting worker;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 Expected<std::string> workerPath(const settings::Settings &settings) {
-  if (std::string path = settings.worker(); !path.empty())
+  if (std::string path = settings.text(settings::Id::worker); !path.empty())
     return path;
   std::string folder = installationFolder();
   for (const char *place : {"/rubia-worker", "/../lib/rubia/rubia-worker"})

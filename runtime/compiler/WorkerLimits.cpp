@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <thread>
 
+namespace rubia::settings::Id {
+extern const Setting workerBytes, workerProcesses, workerSeconds;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 WorkerLimits WorkerLimits::from(const settings::Settings &settings) {
-  return {unsigned(settings.workerProcesses()), unsigned(settings.workerSeconds()),
-          settings.workerBytes()};
+  return {unsigned(settings.number(settings::Id::workerProcesses)),
+          unsigned(settings.number(settings::Id::workerSeconds)),
+          settings.number(settings::Id::workerBytes)};
 }
 
 // A second process only pays where there is a core for it.

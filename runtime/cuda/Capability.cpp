@@ -15,10 +15,14 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting computeCapability;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime::cuda {
 
 static unsigned forPrograms() {
-  static const unsigned capability = settings::Settings().computeCapability();
+  static const unsigned capability = settings::Settings().number(settings::Id::computeCapability);
   return capability;
 }
 

@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting cudaModuleLoading, cudaVisibleDevices;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime::cuda {
 
 std::atomic<Driver *> theDriver = nullptr;
@@ -173,7 +177,8 @@ Result cuDriverGetVersion(int *version) {
 Result cuModuleGetLoadingMode(int *mode) {
   if (!mode)
     return kInvalidValue;
-  const bool isEager = rubia::settings::Settings().cudaModuleLoading() == "EAGER";
+  const bool isEager =
+      rubia::settings::Settings().text(rubia::settings::Id::cudaModuleLoading) == "EAGER";
   *mode = isEager ? 1 : 2; // CU_MODULE_EAGER_LOADING, LAZY
   return kSuccess;
 }

@@ -16,6 +16,14 @@
 #pragma clang diagnostic ignored "-Wunused-result"
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 #include <hip/hip_runtime_api.h>
+
+namespace rubia::settings::Id {
+extern const Setting device, hipLibrary;
+} // namespace rubia::settings::Id
+namespace rubia::settings::DeviceChoice {
+extern const Word Auto, Emulator, Hip;
+} // namespace rubia::settings::DeviceChoice
+
 #pragma clang diagnostic pop
 
 using namespace llvm;
@@ -93,10 +101,11 @@ static std::vector<std::string> emulatorPaths() {
 static bool mayHaveGpu() { return access("/dev/kfd", F_OK) == 0 || access("/dev/dxg", F_OK) == 0; }
 
 std::optional<std::string> Hip::certainEmulator(const settings::Settings &settings) {
-  using settings::DeviceChoice;
-  if (!settings.hipLibrary().empty() || errorToBool(settings.check(settings::Id::device)))
+  namespace DeviceChoice = settings::DeviceChoice;
+  if (!settings.text(settings::Id::hipLibrary).empty() ||
+      errorToBool(settings.check(settings::Id::device)))
     return std::nullopt;
-  const DeviceChoice device = settings.device();
+  const settings::Word device = settings.word(settings::Id::device);
   if (device == DeviceChoice::Hip || (device == DeviceChoice::Auto && mayHaveGpu()))
     return std::nullopt;
   for (const std::string &path : emulatorPaths())
@@ -106,13 +115,13 @@ std::optional<std::string> Hip::certainEmulator(const settings::Settings &settin
 }
 
 static Expected<std::unique_ptr<Hip>> find(const settings::Settings &settings) {
-  if (std::string path = settings.hipLibrary(); !path.empty())
+  if (std::string path = settings.text(settings::Id::hipLibrary); !path.empty())
     return load(path, settings);
 
-  using settings::DeviceChoice;
+  namespace DeviceChoice = settings::DeviceChoice;
   if (Error error = settings.check(settings::Id::device))
     return std::move(error);
-  const DeviceChoice device = settings.device();
+  const settings::Word device = settings.word(settings::Id::device);
   std::vector<std::string> candidates;
   std::string tried;
   if (device == DeviceChoice::Auto && !mayHaveGpu())

@@ -20,6 +20,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting recordKernels;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 namespace {
@@ -102,7 +106,7 @@ void Recorder::record(const ModuleImage &image, const Manifest &manifest, uint32
 void recordUnit(const ModuleImage &image, const Manifest &manifest, uint32_t unit,
                 const settings::Code &code) {
   // Never freed: programs launch after their static destructors have run.
-  static auto &recorder = *new Recorder(settings::Settings().recordKernels());
+  static auto &recorder = *new Recorder(settings::Settings().text(settings::Id::recordKernels));
   recorder.record(image, manifest, unit, code);
 }
 

@@ -22,6 +22,13 @@
 
 using namespace llvm;
 
+namespace rubia::settings::EmulatorCheck {
+extern const Word Order;
+} // namespace rubia::settings::EmulatorCheck
+namespace rubia::settings::WarpFormChoice {
+extern const Word Packed;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::runtime {
 
 char LaunchError::ID = 0;
@@ -476,7 +483,7 @@ LoadedModule::compiled(const Manifest::Kernel &kernel, uint64_t threads,
     wanted.halfFilled |=
         code->exactThreads && threads && llvm::alignTo(threads, 32) != code->exactThreads;
     wanted.checked |= code->mayBeChecked && threads > code->maxThreads;
-    if (wanted.halfFilled && compiler->code().warpForm == settings::WarpFormChoice::Packed)
+    if (wanted.halfFilled && compiler->code().is(settings::WarpFormChoice::Packed))
       return launchError(Kind::InvalidShape, "kernel '" + kernel.name +
                                                  "': the packed form is only legal for CTAs of " +
                                                  Twine(code->exactThreads) + " threads");
@@ -642,8 +649,7 @@ Error LoadedModule::prepare(const Manifest::Kernel &kernel, const LaunchShape &s
 // The emulator begins workgroups in order, but promises it only without its check `order`: under
 // that, launches with clusters take the path that they have on GPUs.
 static bool beginsInOrder(const Hip &hip) {
-  static const bool isChecked =
-      settings::Settings().emulatorCheck().has(settings::EmulatorCheck::Order);
+  static const bool isChecked = settings::Settings().has(settings::EmulatorCheck::Order);
   return hip.isEmulator && !isChecked;
 }
 

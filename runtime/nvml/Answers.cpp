@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting computeCapability;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime::nvml {
 
 // The version of CUDA that libcuda.so.1 tells, and the lowest numbers of the branch of NVIDIA's
@@ -25,7 +29,9 @@ static std::optional<int> known(const Device &device, HipAttribute attribute) {
   return value > 0 ? std::optional(value) : std::nullopt;
 }
 
-static unsigned capability() { return settings::Settings().computeCapability(); }
+static unsigned capability() {
+  return settings::Settings().number(settings::Id::computeCapability);
+}
 
 // NVML's number of the architecture that has the compute capability which programs are told.
 static std::optional<unsigned> architecture() {

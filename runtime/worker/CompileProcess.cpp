@@ -21,6 +21,16 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting dump, sandbox;
+} // namespace rubia::settings::Id
+namespace rubia::settings::DumpKind {
+extern const Word Asm, Co, Llvm, Obj, Ptx;
+} // namespace rubia::settings::DumpKind
+namespace rubia::settings::SandboxMode {
+extern const Word Off, Require;
+} // namespace rubia::settings::SandboxMode
+
 namespace rubia::runtime {
 
 namespace {
@@ -57,12 +67,12 @@ std::string confine(int socket) {
   const settings::Settings settings;
   if (Error error = settings.check(settings::Id::sandbox))
     return toString(std::move(error));
-  if (settings.sandbox() == settings::SandboxMode::Off)
+  if (settings.is(settings::SandboxMode::Off))
     return "";
   const std::string refused = enterSandbox();
   if (refused.empty())
     return "";
-  if (settings.sandbox() == settings::SandboxMode::Require)
+  if (settings.is(settings::SandboxMode::Require))
     return "RUBIA_SANDBOX=require, and the sandbox is not complete: " + refused;
   tellSupervisor(socket, kUnconfined, refused);
   return "";
@@ -70,7 +80,7 @@ std::string confine(int socket) {
 
 // What RUBIA_DUMP asks for. The supervisor has written it when this returns: whoever waits for the
 // answer finds the files.
-void dump(int socket, DumpKind kind, StringRef kernel, StringRef contents) {
+void dump(int socket, settings::Word kind, StringRef kernel, StringRef contents) {
   const std::string encoded = encodeDump({kind, kernel.str(), contents.str()});
   FileDescriptor file = protocol::memoryFile(arrayRefFromStringRef(encoded)), none;
   char answer;
@@ -83,8 +93,8 @@ void dump(int socket, DumpKind kind, StringRef kernel, StringRef contents) {
 // compilation says.
 void dumpForms(int socket, const PtxImage &image, const lowering::Unit &unit,
                const PipelineOptions &options) {
-  const settings::SetOf<DumpKind> wanted = settings::Settings().dump();
-  constexpr std::pair<DumpKind, codegen::EmitKind> kForms[] = {
+  const settings::WordSet wanted = settings::Settings().words(settings::Id::dump);
+  const std::pair<settings::Word, codegen::EmitKind> kForms[] = {
       {DumpKind::Llvm, codegen::EmitKind::Llvm},
       {DumpKind::Asm, codegen::EmitKind::Assembly},
       {DumpKind::Obj, codegen::EmitKind::Object}};
@@ -116,7 +126,7 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
     Expected<PtxImage::Text> found = PtxImage::textOf(*bytes, request.computeCapability);
     if (!found)
       return found.takeError();
-    if (request.want == protocol::Want::Manifest && settings::Settings().dump().has(DumpKind::Ptx))
+    if (request.want == protocol::Want::Manifest && settings::Settings().has(DumpKind::Ptx))
       dump(socket, DumpKind::Ptx, "", found->text);
     Expected<PtxImage> image = PtxImage::fromText(std::move(*found));
     if (!image)
@@ -144,7 +154,7 @@ Expected<std::vector<uint8_t>> serve(const protocol::Request &request, int file,
   Expected<codegen::CodeObject> object = last->image.compile(unit, options);
   if (!object)
     return object.takeError();
-  if (settings::Settings().dump().has(DumpKind::Co))
+  if (settings::Settings().has(DumpKind::Co))
     dump(socket, DumpKind::Co, unit.kernels.front()->name, toStringRef(object->bytes));
   return std::move(object->bytes);
 }

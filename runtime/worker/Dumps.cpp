@@ -11,35 +11,38 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting dump;
+} // namespace rubia::settings::Id
+namespace rubia::settings::DumpKind {
+extern const Word Asm, Llvm, Obj, Ptx;
+} // namespace rubia::settings::DumpKind
+
 namespace rubia::runtime {
+
+unsigned countDumpKinds() {
+  return unsigned(settings::countWords(settings::rowOf(settings::Id::dump).words));
+}
 
 // The kind, the kernel's name up to a NUL, the contents.
 std::string encodeDump(const Dump &dump) {
-  std::string bytes(1, char(dump.kind));
+  std::string bytes(1, char(dump.kind.index));
   return bytes + dump.kernel + '\0' + dump.contents;
 }
 
 Expected<Dump> decodeDump(ArrayRef<uint8_t> bytes) {
-  if (bytes.empty() || bytes[0] > uint8_t(DumpKind::Co))
+  if (bytes.empty() || bytes[0] >= countDumpKinds())
     return createStringError("what a compile process wants to dump is of no known kind");
   auto [kernel, contents] = toStringRef(bytes.drop_front()).split('\0');
-  return Dump{DumpKind(bytes[0]), kernel.str(), contents.str()};
+  return Dump{{settings::Id::dump, bytes[0]}, kernel.str(), contents.str()};
 }
 
-static StringRef extensionOf(DumpKind kind) {
-  switch (kind) {
-  case DumpKind::Ptx:
-    return "ptx";
-  case DumpKind::Llvm:
-    return "ll";
-  case DumpKind::Asm:
-    return "s";
-  case DumpKind::Obj:
-    return "o";
-  case DumpKind::Co:
-    return "co";
-  }
-  return "";
+// Others are the words themselves.
+static StringRef extensionOf(settings::Word kind) {
+  return kind == DumpKind::Llvm  ? "ll"
+         : kind == DumpKind::Asm ? "s"
+         : kind == DumpKind::Obj ? "o"
+                                 : settings::textOf(kind);
 }
 
 std::string nameOfDump(const Dump &dump, const protocol::Request &request, StringRef key) {

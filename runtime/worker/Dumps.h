@@ -7,15 +7,24 @@
 #include "runtime/compiler/Protocol.h"
 #include "settings/Settings.h"
 
+namespace rubia::settings::Id {
+extern const Setting dump, dumpDir;
+} // namespace rubia::settings::Id
+namespace rubia::settings::DumpKind {
+extern const Word Ptx;
+} // namespace rubia::settings::DumpKind
+
 namespace rubia::runtime {
 
-using settings::DumpKind;
+namespace DumpKind = settings::DumpKind;
 
 struct Dump {
-  DumpKind kind = DumpKind::Ptx;
-  std::string kernel; // the first of the unit; empty for the PTX of an image
+  settings::Word kind = DumpKind::Ptx; // of RUBIA_DUMP
+  std::string kernel;                  // the first of the unit; empty for the PTX of an image
   std::string contents;
 };
+
+unsigned countDumpKinds();
 
 /// As a compile process hands it over.
 std::string encodeDump(const Dump &dump);
@@ -30,13 +39,13 @@ std::string nameOfDump(const Dump &dump, const protocol::Request &request, llvm:
 class Dumps {
 public:
   explicit Dumps(const settings::Settings &settings)
-      : kinds(settings.dump()), folder(settings.dumpDir()) {}
+      : kinds(settings.words(settings::Id::dump)), folder(settings.text(settings::Id::dumpDir)) {}
   bool any() const { return !kinds.empty(); }
   /// Writes what was asked for, and nothing else. The log has what cannot be written.
   void write(const protocol::Request &request, llvm::ArrayRef<uint8_t> encoded) const;
 
 private:
-  settings::SetOf<DumpKind> kinds;
+  settings::WordSet kinds;
   std::string folder;
 };
 

@@ -13,6 +13,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting optimise;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 static Error failure(const Twine &message) {
@@ -295,7 +299,7 @@ Expected<lowering::Judgement> PtxImage::judge(const lowering::Unit &unit,
 /// Of all that is the user's choice, code generation knows the level alone.
 static codegen::Options codegenOptions(const PipelineOptions &options) {
   codegen::Options own = options.codegen;
-  own.optLevel = unsigned(options.code.optimise);
+  own.optLevel = options.code.wordOf(settings::Id::optimise).index;
   return own;
 }
 

@@ -21,6 +21,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting cacheRemote, cacheRemoteTimeout, cacheRemoteWrite, cacheSigningKey;
+} // namespace rubia::settings::Id
+
 namespace rubia::runtime {
 
 using Clock = std::chrono::steady_clock;
@@ -291,13 +295,13 @@ void RemoteCache::State::storeForEver() {
 
 bool RemoteCache::isWritten() {
   const settings::Settings settings;
-  const std::string url = settings.cacheRemote();
-  return !cacheIsDisabled() && (isUrl(url) || isS3Url(url)) && settings.cacheRemoteWrite();
+  const std::string url = settings.text(settings::Id::cacheRemote);
+  return !cacheIsDisabled() && (isUrl(url) || isS3Url(url)) &&
+         settings.isOn(settings::Id::cacheRemoteWrite);
 }
 
 std::unique_ptr<RemoteCache> RemoteCache::from(const settings::Settings &settings) {
-  using settings::Id;
-  std::string url = settings.cacheRemote();
+  std::string url = settings.text(settings::Id::cacheRemote);
   if (url.empty() || cacheIsDisabled(settings))
     return nullptr;
   auto state = std::make_shared<State>();
@@ -315,19 +319,20 @@ std::unique_ptr<RemoteCache> RemoteCache::from(const settings::Settings &setting
     return refuse("RUBIA_CACHE_REMOTE is '" + url +
                   "', expected http://..., https://... or s3://BUCKET/...");
   }
-  for (Id id : {Id::cacheRemoteWrite, Id::cacheRemoteTimeout})
+  for (settings::Setting id : {settings::Id::cacheRemoteWrite, settings::Id::cacheRemoteTimeout})
     if (Error error = settings.check(id))
       return refuse(toString(std::move(error)));
   state->url = StringRef(url).rtrim('/').str();
-  state->writes = settings.cacheRemoteWrite();
-  state->limits.totalMs = unsigned(settings.cacheRemoteTimeout());
+  state->writes = settings.isOn(settings::Id::cacheRemoteWrite);
+  state->limits.totalMs = unsigned(settings.number(settings::Id::cacheRemoteTimeout));
   state->limits.connectMs = std::min(state->limits.connectMs, state->limits.totalMs);
   state->trusted = TrustedKeys::from(settings);
   if (StringRef(url).starts_with("http://") && !state->trusted.areDemanded() && !isLoopback(url))
     log(LogLevel::Warning, "remote kernel cache: " + withoutPassword(url) +
                                " is not encrypted, and RUBIA_CACHE_PUBLIC_KEYS demands no "
                                "signature: whoever is on the way can put in code");
-  if (std::string path = settings.cacheSigningKey(); state->writes && !path.empty()) {
+  if (std::string path = settings.text(settings::Id::cacheSigningKey);
+      state->writes && !path.empty()) {
     Expected<SigningKey> key = SigningKey::read(path);
     if (!key)
       return refuse(toString(key.takeError()));

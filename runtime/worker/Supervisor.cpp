@@ -75,8 +75,6 @@ size_t queueLimit() {
 constexpr std::chrono::seconds kPulse{1};
 // What a compile process may hand over: an entry with its key and metadata, and texts.
 constexpr uint64_t kMaxEntryFile = kMaxPayloadBytes + (1 << 20), kMaxText = 1 << 16;
-// One of each kind.
-constexpr unsigned kMaxDumps = unsigned(DumpKind::Co) + 1;
 // How long results of a program that has ended may still be on their way to the remote cache.
 constexpr unsigned kFinishMs = 10'000;
 
@@ -365,7 +363,7 @@ void Supervisor::heard(Process &process) {
     return;
   }
   if (said == kDump) {
-    if (process.job && process.job->dumps++ < kMaxDumps)
+    if (process.job && process.job->dumps++ < countDumpKinds())
       dumps.write(process.job->request, *bytes);
     protocol::sendByte(process.socket.get(), kDump, -1); // where it is gone, its end is noticed
     return;

@@ -13,6 +13,10 @@ using namespace llvm;
 
 namespace rubia::settings {
 
+namespace Id {
+extern const Setting config;
+}
+
 namespace {
 constexpr StringLiteral kPrefix = "RUBIA_";
 constexpr uint64_t kMaxBytes = 1 << 20;

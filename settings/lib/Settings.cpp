@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings/Settings.h"
 #include "settings/ConfigFile.h"
+#include "settings/Types.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cassert>
 #include <cstdlib>
 #include <cstring>
 #include <sys/auxv.h>
+#include <variant>
 
 using namespace llvm;
 
@@ -17,6 +20,26 @@ std::string alternatives(StringRef words) {
   for (size_t i = 0; i < count; ++i)
     text += (i == 0 ? "" : i + 1 < count ? ", " : " or ") + std::string(spelling(wordAt(words, i)));
   return text;
+}
+
+std::optional<uint8_t> OneOf::parse(StringRef text) const {
+  const size_t index = indexOfWord(words, text);
+  return index < countWords(words) ? std::optional(uint8_t(index)) : std::nullopt;
+}
+
+std::optional<uint32_t> AnyOf::parse(StringRef text) const {
+  uint32_t bits = 0;
+  while (!text.empty()) {
+    auto [word, rest] = text.split(',');
+    text = rest;
+    if (word = word.trim(); word.empty())
+      continue;
+    const size_t index = indexOfWord(words, word);
+    if (index == countWords(words))
+      return std::nullopt;
+    bits |= 1u << index;
+  }
+  return bits;
 }
 
 std::optional<uint64_t> Number::parse(StringRef text) const {
@@ -61,7 +84,7 @@ std::optional<double> Seconds::parse(StringRef text) const {
   return value;
 }
 
-std::optional<unsigned> Capability::parse(StringRef text) const {
+std::optional<uint64_t> Capability::parse(StringRef text) const {
   auto [before, after] = text.split('.');
   unsigned major = 0, minor = 0;
   if (before.getAsInteger(10, major))
@@ -71,7 +94,7 @@ std::optional<unsigned> Capability::parse(StringRef text) const {
       return std::nullopt;
     major = major * 10 + minor;
   }
-  return major >= 20 && major < 1000 ? std::optional(major) : std::nullopt;
+  return major >= 20 && major < 1000 ? std::optional<uint64_t>(major) : std::nullopt;
 }
 
 // ---------- The environment
@@ -83,40 +106,80 @@ std::optional<StringRef> systemVariable(const char *name) {
 
 static bool isEnvironmentTrusted() { return !getauxval(AT_SECURE); }
 
+// ---------- The names
+
+namespace {
+enum class RowNumber : uint8_t {
+#define SETTING(Variable, Name, ...) Name,
+#include "settings/Settings.def"
+};
+
+constexpr Word wordWith(Setting setting, const OneOf &all, std::string_view text) {
+  uint8_t index = 0;
+  while (wordAt(all.words, index) != text)
+    ++index;
+  return {setting, index};
+}
+} // namespace
+
+namespace Id {
+#define SETTING(Variable, Name, ...) extern const Setting Name = Setting(RowNumber::Name);
+#include "settings/Settings.def"
+} // namespace Id
+
+#define WORD_SETTING(Variable, Name, Choice, Words, ...)                                           \
+  namespace Choice {                                                                               \
+  static constexpr Setting kSetting = Setting(RowNumber::Name);                                    \
+  static constexpr OneOf kWords(Words);                                                            \
+  }
+#define SET_SETTING WORD_SETTING
+#include "settings/Settings.def"
+
+#define WORD(Name, Text) extern const Word Name = wordWith(kSetting, kWords, Text);
+#define WORD_SETTING(Variable, Name, Choice, Words, ...)                                           \
+  namespace Choice {                                                                               \
+  Words                                                                                            \
+  }
+#define SET_SETTING WORD_SETTING
+#include "settings/Settings.def"
+
 // ---------- The rows
 
 namespace {
 enum class Invalid : uint8_t { Ignored, Refused };
 
+// What the types of settings are parsed into.
+using Value = std::variant<std::string, uint64_t, bool, double, uint8_t, uint32_t>;
+
 struct Reader {
   Row row;
   Invalid invalid;
-  bool (*accepts)(StringRef text);
+  Value (*none)(); // the value of a row without a default, if nothing is set
+  std::optional<Value> (*parse)(StringRef text);
+  bool accepts(StringRef text) const { return parse(text).has_value(); }
 };
 
 std::vector<Reader> makeReaders() {
   constexpr Invalid Ignored = Invalid::Ignored, Refused = Invalid::Refused;
   std::vector<Reader> all;
   StringRef group;
-  auto add = [&]<class Type>(Id id, const char *variable, const Type &type, StringRef words,
-                             const char *defaultText, StringRef key, Invalid invalid,
-                             const char *meaning, bool (*accepts)(StringRef)) {
-    all.push_back({{id, group, variable, defaultText, meaning, key, words, type.expected()},
-                   invalid,
-                   accepts});
-  };
 #define SETTING_GROUP(Title) group = Title;
 #define ROW(Variable, Name, Type, Words, Default, Key, Invalid, Meaning)                           \
-  add(Id::Name, Variable, Type, Words, Default, Key, Invalid, Meaning,                             \
-      [](StringRef text) { return (Type).parse(text).has_value(); });
+  all.push_back({{Id::Name, group, Variable, Default, Meaning, Key, Words, (Type).expected()},     \
+                 Invalid,                                                                          \
+                 [] { return Value(decltype(Type)::Value()); },                                    \
+                 [](StringRef text) {                                                              \
+                   auto value = (Type).parse(text);                                                \
+                   return value ? std::optional<Value>(std::move(*value)) : std::nullopt;          \
+                 }});
 #define SETTING(Variable, Name, Type, Default, Invalid, Meaning)                                   \
   ROW(Variable, Name, Type, "", Default, "", Invalid, Meaning)
-#define WORD_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Invalid, Meaning)          \
-  ROW(Variable, Name, Word<Enum>(Words), Words, Default, "", Invalid, Meaning)
-#define SET_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Invalid, Meaning)           \
-  ROW(Variable, Name, WordSet<Enum>(Words), Words, Default, "", Invalid, Meaning)
-#define CODE_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Key, Meaning)              \
-  ROW(Variable, Name, Word<Enum>(Words), Words, Default, Key, Ignored, Meaning)
+#define WORD_SETTING(Variable, Name, Choice, Words, Default, Invalid, Meaning)                     \
+  ROW(Variable, Name, OneOf(Words), OneOf(Words).words, Default, "", Invalid, Meaning)
+#define SET_SETTING(Variable, Name, Choice, Words, Default, Invalid, Meaning)                      \
+  ROW(Variable, Name, AnyOf(Words), AnyOf(Words).words, Default, "", Invalid, Meaning)
+#define CODE_SETTING(Variable, Name, Choice, Words, Default, Key, Meaning)                         \
+  ROW(Variable, Name, OneOf(Words), OneOf(Words).words, Default, Key, Ignored, Meaning)
 #include "settings/Settings.def"
 #undef ROW
   return all;
@@ -128,7 +191,7 @@ const std::vector<Reader> &readers() {
   return all;
 }
 
-const Reader &readerOf(Id id) { return readers()[size_t(id)]; }
+const Reader &readerOf(Setting setting) { return readers()[size_t(setting)]; }
 } // namespace
 
 ArrayRef<Row> rows() {
@@ -141,18 +204,21 @@ ArrayRef<Row> rows() {
   return all;
 }
 
-const Row &rowOf(Id id) { return readerOf(id).row; }
+const Row &rowOf(Setting setting) { return readerOf(setting).row; }
+
+StringRef textOf(Word word) { return name(wordAt(rowOf(word.setting).words, word.index)); }
 
 // ---------- Values
 
-static std::optional<StringRef> valueOf(ArrayRef<std::pair<Id, std::string>> values, Id id) {
+static std::optional<StringRef> valueOf(ArrayRef<std::pair<Setting, std::string>> values,
+                                        Setting id) {
   for (const auto &[known, value] : values)
     if (known == id)
       return value;
   return std::nullopt;
 }
 
-std::optional<StringRef> Settings::given(Id id) const {
+std::optional<StringRef> Settings::given(Setting id) const {
   if (std::optional<StringRef> value = valueOf(values, id))
     return value;
   if (std::optional<StringRef> value = systemVariable(rowOf(id).variable.data()))
@@ -160,7 +226,7 @@ std::optional<StringRef> Settings::given(Id id) const {
   return valueOf(configFile().values, id);
 }
 
-Source Settings::sourceOf(Id id) const {
+Source Settings::sourceOf(Setting id) const {
   if (given(id).value_or("").empty())
     return Source::Default;
   return valueOf(values, id)                         ? Source::CommandLine
@@ -168,38 +234,79 @@ Source Settings::sourceOf(Id id) const {
                                                      : Source::File;
 }
 
-template <class T> T::Value Settings::read(Id id, const T &type) const {
-  if (std::optional<StringRef> text = given(id); text && !text->empty())
-    if (auto value = type.parse(*text))
-      return *value;
-  const StringRef standard = rowOf(id).defaultText;
-  return standard.empty() ? typename T::Value() : *type.parse(standard);
+template <class T> T Settings::read(Setting setting) const {
+  const Reader &reader = readerOf(setting);
+  Value value = reader.none();
+  assert(std::holds_alternative<T>(value) && "the setting is of another type");
+  std::optional<Value> parsed;
+  if (std::optional<StringRef> text = given(setting); text && !text->empty())
+    parsed = reader.parse(*text);
+  if (!parsed && !reader.row.defaultText.empty())
+    parsed = reader.parse(reader.row.defaultText);
+  return std::get<T>(parsed ? std::move(*parsed) : std::move(value));
 }
 
-#define SETTING(Variable, Name, Type, ...)                                                         \
-  decltype(Type)::Value Settings::Name() const { return read(Id::Name, Type); }
+std::string Settings::text(Setting setting) const { return read<std::string>(setting); }
+uint64_t Settings::number(Setting setting) const { return read<uint64_t>(setting); }
+bool Settings::isOn(Setting setting) const { return read<bool>(setting); }
+double Settings::seconds(Setting setting) const { return read<double>(setting); }
+Word Settings::word(Setting setting) const { return {setting, read<uint8_t>(setting)}; }
+WordSet Settings::words(Setting setting) const { return {setting, read<uint32_t>(setting)}; }
+
+// ---------- Settings of code
+
+namespace {
+constexpr Setting kCodeRows[] = {
+#define CODE_SETTING(Variable, Name, ...) Id::Name,
 #include "settings/Settings.def"
+};
+
+size_t codeRowOf(Setting setting) {
+  const size_t row = size_t(setting) - size_t(kCodeRows[0]); // they follow each other
+  assert(row < std::size(kCodeRows) && "the setting does not change code");
+  return row;
+}
+} // namespace
+
+Code::Code() {
+  static_assert(std::size(kCodeRows) <= kMostRows);
+  for (Setting setting : kCodeRows) {
+    const Row &row = rowOf(setting);
+    words[codeRowOf(setting)] = uint8_t(indexOfWord(row.words, row.defaultText));
+  }
+}
+
+Word Code::wordOf(Setting setting) const { return {setting, words[codeRowOf(setting)]}; }
+
+Code &Code::set(Word word) {
+  words[codeRowOf(word.setting)] = word.index;
+  return *this;
+}
+
+bool Code::isValid() const {
+  for (Setting setting : kCodeRows)
+    if (wordOf(setting).index >= countWords(rowOf(setting).words))
+      return false;
+  return all_of(drop_begin(words, std::size(kCodeRows)), [](uint8_t byte) { return byte == 0; });
+}
+
+std::vector<std::pair<StringRef, StringRef>> Code::keyFields() const {
+  std::vector<std::pair<StringRef, StringRef>> fields;
+  for (Setting setting : kCodeRows)
+    fields.emplace_back(rowOf(setting).key, textOf(wordOf(setting)));
+  return fields;
+}
 
 Code Settings::code() const {
   Code result;
-#define CODE_SETTING(Variable, Name, ...) result.Name = Name();
-#include "settings/Code.def"
-#undef CODE_SETTING
+  for (Setting setting : kCodeRows)
+    result.set(word(setting));
   return result;
 }
 
-static StringRef keyWord(StringRef words, size_t index) { return name(wordAt(words, index)); }
+// ---------- Values that are given
 
-std::vector<std::pair<StringRef, StringRef>> Code::keyFields() const {
-  return {
-#define CODE_SETTING(Variable, Name, Enum, Enumerators, Words, Default, Key, Meaning)              \
-  {Key, keyWord(Words, size_t(Name))},
-#include "settings/Code.def"
-#undef CODE_SETTING
-  };
-}
-
-Settings &Settings::set(Id id, StringRef value) {
+Settings &Settings::set(Setting id, StringRef value) {
   llvm::erase_if(values, [&](const auto &entry) { return entry.first == id; });
   values.emplace_back(id, value.str());
   return *this;
@@ -214,7 +321,7 @@ bool Settings::set(StringRef variable, StringRef value) {
   return false;
 }
 
-bool Settings::isUsable(Id id) const {
+bool Settings::isUsable(Setting id) const {
   std::optional<StringRef> text = given(id);
   return text && !text->empty() && readerOf(id).accepts(*text);
 }
@@ -250,7 +357,7 @@ static std::string complaint(const Row &row, StringRef text, Source source) {
       .str();
 }
 
-Error Settings::check(Id id) const {
+Error Settings::check(Setting id) const {
   std::optional<StringRef> text = given(id);
   if (!text || text->empty() || readerOf(id).accepts(*text))
     return Error::success();

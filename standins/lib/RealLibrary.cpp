@@ -16,6 +16,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting cudaLibraries;
+} // namespace rubia::settings::Id
+
 namespace rubia::standins {
 
 static void addFolders(std::vector<std::string> &folders, StringRef list) {
@@ -87,7 +91,7 @@ static std::string askedPath(StringRef name) {
 
 static std::vector<std::string> folders(StringRef name) {
   std::vector<std::string> all;
-  addFolders(all, settings::Settings().cudaLibraries());
+  addFolders(all, settings::Settings().text(settings::Id::cudaLibraries));
   if (const std::string asked = askedPath(name); !asked.empty())
     all.push_back(StringRef(asked).rsplit('/').first.str());
   addFolders(all, settings::systemVariable("LD_LIBRARY_PATH").value_or(""));

@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorCheck;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator::test {
 namespace {
 

@@ -15,6 +15,13 @@
 
 using namespace llvm;
 
+namespace rubia::settings::LocalArrays {
+extern const Word Memory;
+} // namespace rubia::settings::LocalArrays
+namespace rubia::settings::MaskMode {
+extern const Word Checked;
+} // namespace rubia::settings::MaskMode
+
 namespace rubia::emulator::test {
 namespace {
 
@@ -30,8 +37,8 @@ Expected<Compiled> compile(const ptx::Module &module, const lowering::Unit &unit
                            const std::string &arch) {
   lowering::Options options;
   options.arch = arch;
-  options.code.masks = settings::MaskMode::Checked;
-  options.code.localArrays = settings::LocalArrays::Memory;
+  options.code.set(settings::MaskMode::Checked);
+  options.code.set(settings::LocalArrays::Memory);
   LLVMContext context;
   auto lowered = lowering::lower(module, unit, options, context);
   if (!lowered)

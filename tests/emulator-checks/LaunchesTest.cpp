@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorCheck;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator::test {
 namespace {
 

@@ -6,10 +6,14 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorCheck, emulatorSeed;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator::test {
 
 static Expected<Checks> parseChecks(StringRef words, StringRef seed = "") {
-  using settings::Id;
+  namespace Id = settings::Id;
   return checksOf(settings::Settings().set(Id::emulatorCheck, words).set(Id::emulatorSeed, seed));
 }
 

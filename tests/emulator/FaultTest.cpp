@@ -6,6 +6,10 @@
 using namespace rubia::emulator;
 using namespace rubia::emulator::test;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorBounds;
+} // namespace rubia::settings::Id
+
 namespace {
 
 /// A kernel in assembly around `body`; s[0:1] is the kernel argument pointer, v0 the work-item id,

@@ -20,6 +20,10 @@
 using namespace llvm;
 using namespace rubia::runtime;
 
+namespace rubia::settings::Id {
+extern const Setting cachePublicKeys;
+} // namespace rubia::settings::Id
+
 namespace {
 
 using Signature = std::array<uint8_t, kSignatureBytes>;
@@ -144,7 +148,7 @@ void keyList(ArrayRef<uint8_t> data) {
   if (text.find('/') != std::string::npos || text.find('\0') != std::string::npos)
     return; // files of this machine
   const File file(arrayRefFromStringRef(signer));
-  using rubia::settings::Id;
+  namespace Id = rubia::settings::Id;
   using rubia::settings::Settings;
   auto isTrusted = [&](const std::string &list) {
     return TrustedKeys::from(Settings().set(Id::cachePublicKeys, list))

@@ -10,14 +10,13 @@ using namespace llvm;
 
 namespace rubia::golden {
 
-Expected<unsigned> instructionCount(const Case &test, const std::string &arch,
-                                    settings::NanMode nan) {
+Expected<unsigned> instructionCount(const Case &test, const std::string &arch, settings::Word nan) {
   ptx::ParseResult parsed = ptx::parse("cost.ptx", moduleFor(test));
   if (parsed.hasErrors())
     return createStringError(test.mnemonic + ": " + parsed.diagnostics.front().message);
   lowering::Options options;
   options.arch = arch;
-  options.code.nan = nan;
+  options.code.set(nan);
   LLVMContext context;
   auto module =
       lowering::lower(parsed.module, lowering::partition(parsed.module).front(), options, context);

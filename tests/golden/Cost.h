@@ -11,6 +11,6 @@ namespace rubia::golden {
 /// The machine instructions of the case's kernel, with those that load its operands and store its
 /// results.
 llvm::Expected<unsigned> instructionCount(const Case &test, const std::string &arch,
-                                          settings::NanMode nan);
+                                          settings::Word nan);
 
 } // namespace rubia::golden

@@ -11,17 +11,21 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Any;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::golden {
 
 namespace {
 
 class EmulatorRunner : public Runner {
 public:
-  EmulatorRunner(const std::string &arch, settings::NanMode nan) {
+  EmulatorRunner(const std::string &arch, settings::Word nan) {
     description =
         arch + ", emulated, --nan=" + (nan == settings::NanMode::Any ? "any" : "canonical");
     options.arch = arch;
-    options.code.nan = nan;
+    options.code.set(nan);
   }
   std::vector<Result> run(ArrayRef<Case> cases,
                           ArrayRef<const std::vector<uint64_t> *> inputs) override;
@@ -194,8 +198,7 @@ Error EmulatorRunner::sweep(const std::string &mnemonic, uint32_t stride, Take t
   return Error::success();
 }
 
-Expected<std::unique_ptr<Runner>> Runner::onEmulator(const std::string &arch,
-                                                     settings::NanMode nan) {
+Expected<std::unique_ptr<Runner>> Runner::onEmulator(const std::string &arch, settings::Word nan) {
   if (Error error = codegen::validateArch(arch))
     return std::move(error);
   return std::make_unique<EmulatorRunner>(arch, nan);

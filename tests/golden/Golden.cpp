@@ -10,6 +10,7 @@
 #include "Runner.h"
 #include "Sweep.h"
 #include "Variants.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Chrono.h"
@@ -27,6 +28,13 @@
 using namespace llvm;
 using namespace rubia;
 using namespace rubia::golden;
+
+namespace rubia::settings::Id {
+extern const Setting nan;
+} // namespace rubia::settings::Id
+namespace rubia::settings::NanMode {
+extern const Word Any, Canonical;
+} // namespace rubia::settings::NanMode
 
 namespace {
 
@@ -182,7 +190,7 @@ int check(const std::string &path, unsigned every, unsigned shown, const Regex &
 
 struct Comparison {
   std::string path, arch; // no arch: the driver's device
-  settings::NanMode nan = settings::NanMode::Any;
+  settings::Word nan = settings::NanMode::Any;
   std::string match = ".";
   unsigned every = 1, offset = 0, shown = 1;
   unsigned constants = 0;          // executions with constants, see withConstants()
@@ -362,7 +370,7 @@ int sweepAll(const Comparison &options, unsigned stride) {
 
 // The counts of the instructions that a file lists, against those that the file has.
 int cost(const std::string &path, bool update) {
-  static constexpr std::pair<const char *, settings::NanMode> kColumns[] = {
+  static const std::pair<const char *, settings::Word> kColumns[] = {
       {"gfx1100", settings::NanMode::Any},
       {"gfx1100", settings::NanMode::Canonical},
       {"gfx942", settings::NanMode::Any},
@@ -436,9 +444,14 @@ int main(int argc, char **argv) {
   comparing->add_option("--arch", options.arch,
                         "compile and emulate for this processor, or `reference`: execute by "
                         "reference/; else what libcuda.so.1 gives");
-  comparing->add_option("--nan", options.nan, "NaN bits: any, canonical")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, settings::NanMode>{
-          {"any", settings::NanMode::Any}, {"canonical", settings::NanMode::Canonical}}));
+  comparing
+      ->add_option_function<std::string>(
+          "--nan",
+          [&](const std::string &text) {
+            options.nan = settings::Settings().set(settings::Id::nan, text).word(settings::Id::nan);
+          },
+          "NaN bits: any, canonical")
+      ->check(CLI::IsMember({"any", "canonical"}));
   comparing->add_option("--offset", options.offset, "the first of them");
   comparing
       ->add_option("--constants", options.constants,

@@ -19,7 +19,7 @@ public:
   static llvm::Expected<std::unique_ptr<Runner>> onDriver();
   /// A processor of the emulator: "gfx942".
   static llvm::Expected<std::unique_ptr<Runner>> onEmulator(const std::string &arch,
-                                                            settings::NanMode nan);
+                                                            settings::Word nan);
   /// The interpreter of reference/.
   static std::unique_ptr<Runner> onReference();
 

@@ -16,6 +16,8 @@ LIMITS = {
     "ptx-frontend/Operations.def": 3,
     "ptx-frontend/Instructions.def": 1,
     "ptx-frontend/SpecialRegisters.def": 16,
+    "settings/Code.def": 1,
+    "settings/Settings.def": 1,
     "targets/Targets.def": 1,
     "emulator/lib/machine/Semantics.h": 24,
 }

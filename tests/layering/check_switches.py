@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds switches with a `default:` over operations, targets or settings: what a new one means there is for a person to say.
+"""Finds switches with a `default:` over operations or targets: what a new one means there is for a person to say.
 
 Usage: check_switches.py SOURCE_ROOT
 
@@ -13,16 +13,16 @@ import sys
 
 FOLDERS = ["input", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "standins", "diff", "targets", "settings", "tools"]
 
-# The last name before the enumerator in `case ptx::Result::Pure:`. Operations are no constant expressions (Operation.h). Facts of targets and settings are added below.
+# The last name before the enumerator in `case ptx::Result::Pure:`. Operations and words of settings are no constant
+# expressions (Operation.h). Facts of targets are added below.
 GUARDED = {
     "Result", "SharedBy", "Group",  # what operations and special registers are
     "Generation", "Float8", "Differs", "Tests",  # what targets are
     "WarpForm", "BarrierForm", "Backend",  # what settings lead to
 }
 
-# The type of a fact, and the third column of the settings that have one.
+# The type of a fact.
 FACT = re.compile(r"^FACT\((\w+), \w+,", re.MULTILINE)
-SETTING = re.compile(r'^(?:WORD|SET|CODE)_SETTING\("\w+", \w+, (\w+)', re.MULTILINE)
 
 USING = re.compile(r"\busing enum (?:\w+::)*(\w+);")
 SKIPPED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.DOTALL)
@@ -56,11 +56,10 @@ def switches(text):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    settings = [name for table in ("Settings", "Code") for name in SETTING.findall((root / f"settings/{table}.def").read_text())]
     facts = set(FACT.findall((root / "targets/Generations.def").read_text())) - {"bool", "unsigned"}
-    if not settings or not facts:
-        sys.exit("no settings or no facts of targets found")
-    guarded = GUARDED | set(settings) | facts
+    if not facts:
+        sys.exit("no facts of targets found")
+    guarded = GUARDED | facts
     found = errors = 0
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):

@@ -13,6 +13,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::WarpFormChoice {
+extern const Word HalfFilled;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::litmus {
 
 Expected<std::vector<uint8_t>> compile(ArrayRef<Test> tests, const std::string &arch,
@@ -29,7 +33,7 @@ Expected<std::vector<uint8_t>> compile(ArrayRef<Test> tests, const std::string &
   lowering::Options options;
   options.arch = arch;
   if (!targets::find(arch)->hasWave32) // warps that could share a wave would take turns
-    options.code.warpForm = settings::WarpFormChoice::HalfFilled;
+    options.code.set(settings::WarpFormChoice::HalfFilled);
   LLVMContext context;
   auto module = lowering::lower(parsed.module, all, options, context);
   if (!module)

@@ -8,6 +8,10 @@ using namespace rubia::lowering::test;
 using testing::HasSubstr;
 using testing::Not;
 
+namespace rubia::settings::AtomicsMode {
+extern const Word Safe;
+} // namespace rubia::settings::AtomicsMode
+
 TEST(LoweringAtom, EveryOperation) {
   struct Case {
     const char *ptx, *ir;
@@ -82,7 +86,7 @@ TEST(LoweringAtom, FastFormUnlessSystemScopeOrSafe) {
   EXPECT_THAT(irOf("atom.global.add.f32 %f0, [%rd0], %f1;"), HasSubstr(metadata));
   EXPECT_THAT(irOf("atom.sys.global.add.f32 %f0, [%rd0], %f1;"), Not(HasSubstr(metadata)));
   Options safe;
-  safe.code.atomics = rubia::settings::AtomicsMode::Safe;
+  safe.code.set(rubia::settings::AtomicsMode::Safe);
   EXPECT_THAT(irOf("atom.global.add.f32 %f0, [%rd0], %f1;", safe), Not(HasSubstr(metadata)));
 }
 
@@ -97,7 +101,7 @@ TEST(LoweringAtom, FastOnesAreInTheMetadata) {
            std::string::npos;
   };
   Options safe = forArch("gfx90a");
-  safe.code.atomics = rubia::settings::AtomicsMode::Safe;
+  safe.code.set(rubia::settings::AtomicsMode::Safe);
   const char *max = "red.global.max.u32 [%rd0], %r1;";
   EXPECT_TRUE(isFast(max, forArch("gfx90a")));
   EXPECT_FALSE(isFast(max, safe));

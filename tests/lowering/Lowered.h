@@ -11,6 +11,10 @@
 #include <memory>
 #include <string>
 
+namespace rubia::settings::WarpFormChoice {
+extern const Word HalfFilled;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::lowering::test {
 
 /// A parsed module; every diagnostic of the parser fails the test.
@@ -53,7 +57,7 @@ inline Options forArch(const std::string &arch) {
 }
 inline Options halfFilled(const std::string &arch) {
   Options options = forArch(arch);
-  options.code.warpForm = settings::WarpFormChoice::HalfFilled;
+  options.code.set(settings::WarpFormChoice::HalfFilled);
   return options;
 }
 

@@ -8,6 +8,10 @@ using namespace rubia::lowering::test;
 using testing::AllOf;
 using testing::HasSubstr;
 
+namespace rubia::settings::WarpFormChoice {
+extern const Word Packed;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace {
 
 struct Choice {
@@ -433,7 +437,7 @@ TEST(LoweringWarpForm, LargeBlocksAreCheckedAtBarriers) {
 
 TEST(LoweringWarpForm, AFormCanBeAskedFor) {
   rubia::lowering::Options packed = forArch("gfx942");
-  packed.code.warpForm = rubia::settings::WarpFormChoice::Packed;
+  packed.code.set(rubia::settings::WarpFormChoice::Packed);
   EXPECT_TRUE(lowered(kernel("bar.sync 0;"), packed).module);
   Lowered result = lowered(kernel("bar.arrive 1, 64;"), packed);
   ASSERT_EQ(result.diagnostics.size(), 1u);

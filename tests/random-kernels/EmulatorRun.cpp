@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::WarpFormChoice {
+extern const Word Packed;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::random_kernels {
 namespace {
 
@@ -134,11 +138,11 @@ Expected<EmulatorResult> emulate(const Program &program, const Way &way) {
   std::vector<lowering::Unit> units = lowering::partition(parsed.module);
   lowering::Options options;
   options.arch = way.arch;
-  options.code.nan = way.nan;
-  options.code.contract = way.contract;
-  options.code.flush = way.flush;
-  options.code.warpForm = way.form;
-  options.code.mma = way.mma;
+  options.code.set(way.nan);
+  options.code.set(way.contract);
+  options.code.set(way.flush);
+  options.code.set(way.form);
+  options.code.set(way.mma);
   LLVMContext context;
   auto lowered = lowering::lower(parsed.module, units.front(), options, context);
   if (!lowered)

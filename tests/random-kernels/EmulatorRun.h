@@ -7,15 +7,31 @@
 #include "targets/Target.h"
 #include "llvm/Support/Error.h"
 
+namespace rubia::settings::ContractMode {
+extern const Word Never, Nvidia;
+} // namespace rubia::settings::ContractMode
+namespace rubia::settings::FlushMode {
+extern const Word Native;
+} // namespace rubia::settings::FlushMode
+namespace rubia::settings::MmaMode {
+extern const Word Ieee;
+} // namespace rubia::settings::MmaMode
+namespace rubia::settings::NanMode {
+extern const Word Any;
+} // namespace rubia::settings::NanMode
+namespace rubia::settings::WarpFormChoice {
+extern const Word Auto;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::random_kernels {
 
 struct Way {
   std::string arch = targets::byDefault().name.str();
-  settings::WarpFormChoice form = settings::WarpFormChoice::Auto;
-  settings::NanMode nan = settings::NanMode::Any;
-  settings::ContractMode contract = settings::ContractMode::Nvidia;
-  settings::FlushMode flush = settings::FlushMode::Native;
-  settings::MmaMode mma = settings::MmaMode::Ieee;
+  settings::Word form = settings::WarpFormChoice::Auto;
+  settings::Word nan = settings::NanMode::Any;
+  settings::Word contract = settings::ContractMode::Nvidia;
+  settings::Word flush = settings::FlushMode::Native;
+  settings::Word mma = settings::MmaMode::Ieee;
   unsigned optLevel = 3;
   /// A statement of the text and another one, which is compiled in its place: a planted mistake.
   std::pair<std::string, std::string> mistake = {};

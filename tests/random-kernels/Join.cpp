@@ -12,10 +12,17 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+namespace rubia::settings::WarpFormChoice {
+extern const Word Auto, HalfFilled, Packed;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::random_kernels {
 namespace {
 
-using settings::WarpFormChoice;
+namespace WarpFormChoice = settings::WarpFormChoice;
 
 struct Processor {
   std::string name; // "gfx942 half-filled O0"

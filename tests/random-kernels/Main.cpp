@@ -13,6 +13,7 @@
 #include "Recording.h"
 #include "Reducer.h"
 #include "Repeat.h"
+#include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -23,6 +24,13 @@
 using namespace llvm;
 using namespace rubia;
 using namespace rubia::random_kernels;
+
+namespace rubia::settings::FlushMode {
+extern const Word Nvidia;
+} // namespace rubia::settings::FlushMode
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
 
 namespace {
 
@@ -339,6 +347,23 @@ int traceKernel(const Options &options) {
   return 1;
 }
 
+// An option whose texts are those of the word's setting.
+void addWord(CLI::App &command, const std::string &name, settings::Word &word,
+             const std::string &what) {
+  std::vector<std::string> texts;
+  const std::string_view words = settings::rowOf(word.setting).words;
+  for (size_t i = 0; i < settings::countWords(words); ++i)
+    texts.emplace_back(settings::name(settings::wordAt(words, i)));
+  command
+      .add_option_function<std::string>(
+          name,
+          [&word](const std::string &text) {
+            word = settings::Settings().set(word.setting, text).word(word.setting);
+          },
+          what)
+      ->check(CLI::IsMember(texts));
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -390,22 +415,10 @@ int main(int argc, char **argv) {
   for (CLI::App *command : {checking, reducing, comparing}) {
     command->add_option("--arch", options.way.arch, "emulate this processor");
     command->add_option("--opt", options.way.optLevel, "of LLVM: 0 to 3");
-    command->add_option("--nan", options.way.nan)
-        ->transform(CLI::CheckedTransformer(std::map<std::string, settings::NanMode>{
-            {"any", settings::NanMode::Any}, {"canonical", settings::NanMode::Canonical}}));
-    command->add_option("--flush", options.way.flush)
-        ->transform(CLI::CheckedTransformer(std::map<std::string, settings::FlushMode>{
-            {"native", settings::FlushMode::Native}, {"nvidia", settings::FlushMode::Nvidia}}));
-    command->add_option("--mma", options.way.mma, "of the family `matrices`")
-        ->transform(CLI::CheckedTransformer(
-            std::map<std::string, settings::MmaMode>{{"ieee", settings::MmaMode::Ieee},
-                                                     {"native", settings::MmaMode::Native},
-                                                     {"h100", settings::MmaMode::H100}}));
-    command->add_option("--form", options.way.form)
-        ->transform(CLI::CheckedTransformer(std::map<std::string, settings::WarpFormChoice>{
-            {"auto", settings::WarpFormChoice::Auto},
-            {"half-filled", settings::WarpFormChoice::HalfFilled},
-            {"packed", settings::WarpFormChoice::Packed}}));
+    addWord(*command, "--nan", options.way.nan, "");
+    addWord(*command, "--flush", options.way.flush, "");
+    addWord(*command, "--mma", options.way.mma, "of the family `matrices`");
+    addWord(*command, "--form", options.way.form, "");
   }
   CLI11_PARSE(app, argc, argv);
   return status;

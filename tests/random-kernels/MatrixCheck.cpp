@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::WarpFormChoice {
+extern const Word Packed;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::random_kernels {
 namespace {
 

@@ -9,6 +9,11 @@
 #include <set>
 
 using namespace rubia::runtime;
+
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace settings = rubia::settings;
 
 namespace {
@@ -75,7 +80,7 @@ TEST(CacheKey, FieldsAreDocumented) {
 
 TEST(CacheKey, FieldsAreFoundByName) {
   const std::string key =
-      codeObjectKey({0xab}, 89, 7, "gfx942", {.nan = settings::NanMode::Canonical}, "id");
+      codeObjectKey({0xab}, 89, 7, "gfx942", {settings::NanMode::Canonical}, "id");
   EXPECT_EQ(fieldOfKey(key, "arch"), "gfx942");
   EXPECT_EQ(fieldOfKey(key, "unit"), "7");
   EXPECT_EQ(fieldOfKey(key, "nan"), "canonical");

@@ -9,6 +9,13 @@ using namespace llvm;
 using namespace rubia;
 using namespace rubia::runtime;
 
+namespace rubia::settings::Id {
+extern const Setting dump, dumpDir, worker;
+} // namespace rubia::settings::Id
+namespace rubia::settings::DumpKind {
+extern const Word Asm, Co, Llvm, Ptx;
+} // namespace rubia::settings::DumpKind
+
 namespace {
 
 ArrayRef<uint8_t> bytesOf(const std::string &text) { return arrayRefFromStringRef(text); }
@@ -23,7 +30,7 @@ protocol::Request requestFor(StringRef arch) {
 }
 
 TEST(Dumps, AreHandedOverWhole) {
-  for (DumpKind kind : {DumpKind::Ptx, DumpKind::Llvm, DumpKind::Co})
+  for (settings::Word kind : {DumpKind::Ptx, DumpKind::Llvm, DumpKind::Co})
     for (const std::string &contents : {std::string("a\0b", 3), std::string()}) {
       const Dump dump = cantFail(decodeDump(bytesOf(encodeDump({kind, "k", contents}))));
       EXPECT_EQ(dump.kind, kind);

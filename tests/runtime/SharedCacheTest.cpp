@@ -20,6 +20,13 @@
 using namespace llvm;
 using namespace rubia::runtime;
 
+namespace rubia::settings::AtomicsMode {
+extern const Word Fast, Safe;
+} // namespace rubia::settings::AtomicsMode
+namespace rubia::settings::NanMode {
+extern const Word Any, Canonical;
+} // namespace rubia::settings::NanMode
+
 // The runtime's clock: in front of libc's.
 static time_t clockIsAheadBy = 0;
 extern "C" time_t time(time_t *result) noexcept {
@@ -223,11 +230,10 @@ TEST_F(SharedCacheTest, EachPartOfALargeUnitHasTheTime) {
 
 TEST_F(SharedCacheTest, OptionsHaveEntriesOfTheirOwn) {
   Compiler &compiler = Compiler::create({directory(), {}}, {});
-  for (bool canonical : {false, true})
-    for (bool safe : {false, true}) {
-      auto code = compiler.codeObject(
-          image(kText), 0, "gfx1100",
-          {rubia::settings::NanMode(canonical), rubia::settings::AtomicsMode(safe)});
+  using namespace rubia::settings;
+  for (Word nan : {NanMode::Any, NanMode::Canonical})
+    for (Word atomics : {AtomicsMode::Fast, AtomicsMode::Safe}) {
+      auto code = compiler.codeObject(image(kText), 0, "gfx1100", {nan, atomics});
       ASSERT_TRUE(bool(code)) << toString(code.takeError());
     }
   EXPECT_EQ(directory().files().size(), 4u);

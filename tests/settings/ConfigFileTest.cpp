@@ -2,6 +2,10 @@
 #include "settings/ConfigFile.h"
 #include <gtest/gtest.h>
 
+namespace rubia::settings::Id {
+extern const Setting config;
+} // namespace rubia::settings::Id
+
 using namespace rubia::settings;
 
 static std::string valuesIn(const char *text) {

@@ -1,11 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings/Settings.h"
+#include "settings/Types.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <set>
+#include <type_traits>
 
 using namespace llvm;
+
+namespace rubia::settings::Id {
+extern const Setting arch, atomics, device, emulatorCheck, nan;
+} // namespace rubia::settings::Id
+namespace rubia::settings::AtomicsMode {
+extern const Word Safe;
+} // namespace rubia::settings::AtomicsMode
+namespace rubia::settings::ContractMode {
+extern const Word Never;
+} // namespace rubia::settings::ContractMode
+namespace rubia::settings::EmulatorCheck {
+extern const Word Memory, Order, Races;
+} // namespace rubia::settings::EmulatorCheck
+namespace rubia::settings::NanMode {
+extern const Word Any, Canonical;
+} // namespace rubia::settings::NanMode
+namespace rubia::settings::SharedMemory {
+extern const Word Device;
+} // namespace rubia::settings::SharedMemory
+namespace rubia::settings::WarpFormChoice {
+extern const Word Packed;
+} // namespace rubia::settings::WarpFormChoice
 
 namespace rubia::settings::test {
 
@@ -55,11 +79,11 @@ TEST(Settings, ComeFromTheEnvironment) {
                           {"RUBIA_CONTRACT", "never"},
                           {"RUBIA_SHARED_MEMORY", "device"}};
   Code expected;
-  expected.nan = NanMode::Canonical;
-  expected.atomics = AtomicsMode::Safe;
-  expected.warpForm = WarpFormChoice::Packed;
-  expected.contract = ContractMode::Never;
-  expected.shared = SharedMemory::Device;
+  expected.set(NanMode::Canonical);
+  expected.set(AtomicsMode::Safe);
+  expected.set(WarpFormChoice::Packed);
+  expected.set(ContractMode::Never);
+  expected.set(SharedMemory::Device);
   EXPECT_EQ(Settings().code(), expected);
 }
 
@@ -67,10 +91,10 @@ TEST(Settings, WhatIsGivenGoesBeforeTheEnvironment) {
   Environment environment{{"RUBIA_ARCH", "gfx942"}, {"RUBIA_NAN", "canonical"}};
   Settings settings;
   settings.set(Id::arch, "gfx1201").set(Id::nan, "any");
-  EXPECT_EQ(settings.arch(), "gfx1201");
-  EXPECT_EQ(settings.nan(), NanMode::Any);
-  EXPECT_EQ(settings.set(Id::arch, "").arch(), ""); // as if it were not set
-  EXPECT_EQ(Settings().arch(), "gfx942");
+  EXPECT_EQ(settings.text(Id::arch), "gfx1201");
+  EXPECT_EQ(settings.word(Id::nan), NanMode::Any);
+  EXPECT_EQ(settings.set(Id::arch, "").text(Id::arch), ""); // as if it were not set
+  EXPECT_EQ(Settings().text(Id::arch), "gfx942");
 }
 
 TEST(Settings, AChildGetsThem) {
@@ -88,9 +112,25 @@ TEST(Settings, AChildGetsThem) {
 }
 
 TEST(Settings, WordsHaveTwoSpellings) {
-  EXPECT_EQ(Settings().set(Id::atomics, "1").atomics(), AtomicsMode::Safe);
-  EXPECT_EQ(Settings().set(Id::atomics, "safe").atomics(), AtomicsMode::Safe);
+  EXPECT_EQ(Settings().set(Id::atomics, "1").word(Id::atomics), AtomicsMode::Safe);
+  EXPECT_EQ(Settings().set(Id::atomics, "safe").word(Id::atomics), AtomicsMode::Safe);
   EXPECT_EQ(Settings().set(Id::atomics, "0").code().keyFields()[1].second, "fast");
+}
+
+TEST(Settings, CodeHasAWordOfEachRow) {
+  const Code standard, canonical{NanMode::Canonical};
+  EXPECT_TRUE(standard.is(NanMode::Any) && canonical.is(NanMode::Canonical));
+  EXPECT_FALSE(standard == canonical);
+  EXPECT_EQ(canonical.wordOf(Id::nan), NanMode::Canonical);
+  EXPECT_TRUE(canonical.isValid());
+  EXPECT_FALSE(Code().set({Id::nan, 2}).isValid()); // `any` and `canonical` are all
+  // The compile worker gets it byte by byte.
+  Code foreign;
+  static_assert(std::is_trivially_copyable_v<Code>);
+  std::fill_n(reinterpret_cast<uint8_t *>(&foreign), sizeof(foreign), 0);
+  EXPECT_TRUE(foreign.isValid());
+  *(reinterpret_cast<uint8_t *>(&foreign) + sizeof(foreign) - 1) = 1; // beyond the rows
+  EXPECT_FALSE(foreign.isValid());
 }
 
 TEST(Settings, SizesHaveUnits) {
@@ -118,10 +158,10 @@ TEST(Settings, CapabilitiesAreNumbersOfTwoForms) {
 }
 
 TEST(Settings, SetsOfWords) {
-  auto checks = Settings().set(Id::emulatorCheck, " races, memory,").emulatorCheck();
+  auto checks = Settings().set(Id::emulatorCheck, " races, memory,").words(Id::emulatorCheck);
   EXPECT_TRUE(checks.has(EmulatorCheck::Races) && checks.has(EmulatorCheck::Memory));
   EXPECT_FALSE(checks.has(EmulatorCheck::Order));
-  EXPECT_TRUE(Settings().set(Id::emulatorCheck, "").emulatorCheck().empty());
+  EXPECT_TRUE(Settings().set(Id::emulatorCheck, "").words(Id::emulatorCheck).empty());
   EXPECT_EQ(
       toString(Settings().set(Id::emulatorCheck, "races,rice").check(Id::emulatorCheck)),
       "RUBIA_EMULATOR_CHECK is 'races,rice', expected one or more of memory, races, "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia cache: what is in the kernel cache, whether it is whole, and moving it between a directory
 // and packs.
+#include "settings/Types.h"
 #include "tools/Commands.h"
 #include "tools/OutputFile.h"
 #include "tools/cache/CacheCommands.h"
@@ -16,6 +17,10 @@
 
 using namespace llvm;
 using nlohmann::ordered_json;
+
+namespace rubia::settings::Id {
+extern const Setting cacheDir;
+} // namespace rubia::settings::Id
 
 namespace rubia::tools {
 

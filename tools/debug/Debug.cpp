@@ -14,6 +14,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, debugInfo, device, emulatorDebug, emulatorSeed, emulatorSources;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 
 namespace {
@@ -27,7 +31,7 @@ struct DebugOptions {
 
 /// What is to be set for a program whose launches come to `socket`.
 Error configure(settings::Settings &settings, const DebugOptions &options, StringRef socket) {
-  using settings::Id;
+  namespace Id = settings::Id;
   std::string folders;
   for (const std::string &folder : options.sources) {
     SmallString<256> path(folder); // the program may change its folder

@@ -11,11 +11,15 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, atomics, contract, flush, mma, nan, optimise, shared, warpForm;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 namespace {
 
 struct Step {
-  settings::Id id;
+  const settings::Setting &id;
   const char *value;
 };
 // What is watched has the first two.
@@ -45,7 +49,7 @@ Expected<Compiled> compileWith(const std::string &ptx, const std::string &kernel
     return image.takeError();
   Compiled made;
   runtime::PipelineOptions options;
-  const std::string archs(target.settings.arch());
+  const std::string archs(target.settings.text(settings::Id::arch));
   const StringRef first = StringRef(archs).split(',').first;
   options.codegen.arch = (first.empty() ? targets::byDefault().name : first).str();
   options.code = target.settings.code();

@@ -11,6 +11,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, device;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 namespace {
 

@@ -9,6 +9,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting contract, emulatorCheck, emulatorMaxReports, nan;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 
 using capsule::Given;

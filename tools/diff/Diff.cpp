@@ -21,6 +21,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, device;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 namespace {
 
@@ -218,7 +222,9 @@ Error explainAll(const Capsule &capsule, const Replayed &got, const ReplayTarget
   };
   ReplayTarget third = lookedAtOn(on);
   if (on.isReference)
-    third.name = third.settings.arch().empty() ? "Rubia" : std::string(third.settings.arch());
+    third.name = third.settings.text(settings::Id::arch).empty()
+                     ? "Rubia"
+                     : std::string(third.settings.text(settings::Id::arch));
   else if (Error error =
                parseTarget("reference", ReplayTarget{"", options.settings}).moveInto(third))
     return error;

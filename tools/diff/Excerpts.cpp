@@ -11,6 +11,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 
 using capsule::Excerpt;
@@ -118,7 +122,7 @@ static Expected<std::string> assemblyOf(const std::string &ptx, const std::strin
   if (!image)
     return image.takeError();
   runtime::PipelineOptions options;
-  const std::string archs(target.settings.arch());
+  const std::string archs(target.settings.text(settings::Id::arch));
   const StringRef first = StringRef(archs).split(',').first;
   options.codegen.arch = (first.empty() ? targets::byDefault().name : first).str();
   options.code = target.settings.code();

@@ -5,6 +5,16 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting contract, nan;
+} // namespace rubia::settings::Id
+namespace rubia::settings::ContractMode {
+extern const Word Never;
+} // namespace rubia::settings::ContractMode
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::tools {
 
 using capsule::Capsule;
@@ -16,7 +26,7 @@ namespace {
 
 /// Another of the results that PTX permits.
 struct Permitted {
-  settings::Id setting;
+  settings::Setting setting;
   const char *value;
   const char *reason; // of launches that are equal then
 };
@@ -80,12 +90,12 @@ Error checkPermitted(const Capsule &capsule, const ReplayTarget &on, const Repla
                      std::vector<LaunchResult> &results) {
   if (!on.library.empty())
     return Error::success();
-  if (on.settings.nan() != settings::NanMode::Canonical)
+  if (!on.settings.is(settings::NanMode::Canonical))
     if (Error error = check({settings::Id::nan, "canonical",
                              "it computes with the bits of NaNs: with --nan canonical it is equal"},
                             capsule, on, work, bounds, isOfUndecided, results))
       return error;
-  const bool isFused = on.settings.contract() != settings::ContractMode::Never;
+  const bool isFused = !on.settings.is(settings::ContractMode::Never);
   return check({settings::Id::contract, isFused ? "never" : "nvidia",
                 isFused ? "products and sums are fused, as PTX permits: with --contract never it "
                           "is equal"

@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, cacheDir, contract, emulatorCheck, nan;
+} // namespace rubia::settings::Id
+
 namespace rubia::tools {
 namespace {
 
@@ -193,7 +197,7 @@ Error Reducer::write() {
   if (!*isGood)
     return createStringError("it does not always differ");
   std::vector<std::string> words = runner.wordsOf(best, "kernel.ptx");
-  const std::string archs(target.settings.arch());
+  const std::string archs(target.settings.text(settings::Id::arch));
   if (!archs.empty())
     words.insert(words.end(), {"--arch", archs});
   for (const auto &[key, value] : target.settings.code().keyFields())

@@ -14,6 +14,13 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, device, emulatorCheck, emulatorSeed, emulatorTimeout;
+} // namespace rubia::settings::Id
+namespace rubia::settings::DeviceChoice {
+extern const Word Hip;
+} // namespace rubia::settings::DeviceChoice
+
 namespace rubia::tools {
 
 using capsule::Capsule;
@@ -45,7 +52,7 @@ static Expected<std::string> otherVersion(StringRef path) {
 }
 
 /// The setting that a word without `=` is a value of: of those that change code, else the targets.
-static Expected<settings::Id> settingOf(StringRef word) {
+static Expected<settings::Setting> settingOf(StringRef word) {
   SmallVector<const settings::Row *> found;
   for (const settings::Row &row : settings::rows())
     if (!row.key.empty() &&
@@ -68,7 +75,7 @@ static Error addWord(ReplayTarget &target, StringRef word) {
   if (!word.contains('=') && word.contains('/'))
     return otherVersion(word).moveInto(target.library);
   auto [key, value] = word.split('=');
-  settings::Id id = settings::Id::arch;
+  settings::Setting id = settings::Id::arch;
   if (word == "hip" || word == "emulator") {
     id = settings::Id::device;
     value = word;
@@ -487,7 +494,7 @@ static Expected<std::string> findingOf(const ReplayWork &work, const ReplayTarge
 }
 
 bool hasOrders(const ReplayTarget &target) {
-  return target.library.empty() && target.settings.device() != settings::DeviceChoice::Hip;
+  return target.library.empty() && !target.settings.is(settings::DeviceChoice::Hip);
 }
 
 ReplayTarget impatient(ReplayTarget target, unsigned timeout) {

@@ -21,6 +21,13 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting arch, device, sandbox;
+} // namespace rubia::settings::Id
+namespace rubia::settings::SandboxMode {
+extern const Word Off, Require;
+} // namespace rubia::settings::SandboxMode
+
 namespace rubia::tools {
 
 namespace {
@@ -103,7 +110,7 @@ Finding lookAtSandbox(const settings::Settings &settings) {
   auto broken = [](std::string why) { return Finding{{{"state", std::move(why)}}, false}; };
   if (Error error = settings.check(settings::Id::sandbox))
     return broken(toString(std::move(error)));
-  const settings::SandboxMode mode = settings.sandbox();
+  const settings::Word mode = settings.word(settings::Id::sandbox);
   if (mode == settings::SandboxMode::Off)
     return {{{"state", "off: RUBIA_SANDBOX"}}};
   Expected<std::string> refused = refusedOfSandbox();

@@ -7,10 +7,14 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting hipVersion;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator::hip {
 
 static unsigned findMajorVersion() {
-  if (const uint64_t wanted = hostSettings().hipVersion())
+  if (const uint64_t wanted = hostSettings().number(settings::Id::hipVersion))
     return unsigned(wanted);
   Dl_info self;
   if (dladdr(reinterpret_cast<void *>(&findMajorVersion), &self) && self.dli_fname) {

@@ -5,11 +5,21 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorBounds, emulatorCheck, emulatorSeed;
+} // namespace rubia::settings::Id
+namespace rubia::settings::EmulatorBound {
+extern const Word Lds, Pages;
+} // namespace rubia::settings::EmulatorBound
+namespace rubia::settings::EmulatorCheck {
+extern const Word All, Barriers, Leaks, Memory, Order, Races, Uninitialised, Warps;
+} // namespace rubia::settings::EmulatorCheck
+
 namespace rubia::emulator {
 
-using settings::EmulatorBound;
-using settings::EmulatorCheck;
-using settings::Id;
+namespace EmulatorBound = settings::EmulatorBound;
+namespace EmulatorCheck = settings::EmulatorCheck;
+namespace Id = settings::Id;
 
 // Never freed: programs call us after their static destructors have run.
 static settings::Settings &host() {
@@ -21,11 +31,11 @@ const settings::Settings &hostSettings() { return host(); }
 void setHostSettings(settings::Settings settings) { host() = std::move(settings); }
 
 Expected<Checks> checksOf(const settings::Settings &settings) {
-  for (Id id : {Id::emulatorCheck, Id::emulatorSeed})
+  for (settings::Setting id : {Id::emulatorCheck, Id::emulatorSeed})
     if (Error error = settings.check(id))
       return std::move(error);
-  const settings::SetOf<EmulatorCheck> words = settings.emulatorCheck();
-  auto isOn = [&](EmulatorCheck word) { return words.has(word) || words.has(EmulatorCheck::All); };
+  const settings::WordSet words = settings.words(Id::emulatorCheck);
+  auto isOn = [&](settings::Word word) { return words.has(word) || words.has(EmulatorCheck::All); };
   Checks checks;
   checks.memory = isOn(EmulatorCheck::Memory);
   checks.races = isOn(EmulatorCheck::Races);
@@ -39,7 +49,7 @@ Expected<Checks> checksOf(const settings::Settings &settings) {
                              "cannot be combined with other checks");
   if (!settings.isUsable(Id::emulatorSeed))
     return checks;
-  checks.seed = settings.emulatorSeed();
+  checks.seed = settings.number(Id::emulatorSeed);
   if (checks.order)
     checks.order->seed = checks.seed;
   return checks;
@@ -48,7 +58,7 @@ Expected<Checks> checksOf(const settings::Settings &settings) {
 Expected<Bounds> boundsOf(const settings::Settings &settings) {
   if (Error error = settings.check(Id::emulatorBounds))
     return std::move(error);
-  const settings::SetOf<EmulatorBound> words = settings.emulatorBounds();
+  const settings::WordSet words = settings.words(Id::emulatorBounds);
   Bounds bounds;
   bounds.pages = words.has(EmulatorBound::Pages);
   bounds.lds = words.has(EmulatorBound::Lds);

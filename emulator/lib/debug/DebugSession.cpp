@@ -7,6 +7,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorDebug;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator {
 
 struct ProcessSession {
@@ -16,7 +20,7 @@ struct ProcessSession {
 
   Expected<DebugSession *> get() {
     std::lock_guard lock(mutex);
-    const std::string path = hostSettings().emulatorDebug();
+    const std::string path = hostSettings().text(settings::Id::emulatorDebug);
     if (asked || path.empty())
       return session.get();
     Expected<Connection> connection = Connection::open(path);

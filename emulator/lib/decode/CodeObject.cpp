@@ -12,6 +12,13 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorTrans;
+} // namespace rubia::settings::Id
+namespace rubia::settings::EmulatorTrans {
+extern const Word Worst;
+} // namespace rubia::settings::EmulatorTrans
+
 namespace rubia::emulator {
 
 /// Filled by the Loader.
@@ -126,7 +133,7 @@ Error Loader::readKernels() {
 Expected<bool> perturbsApproximations() {
   if (Error error = hostSettings().check(settings::Id::emulatorTrans))
     return std::move(error);
-  return hostSettings().emulatorTrans() == settings::EmulatorTrans::Worst;
+  return hostSettings().is(settings::EmulatorTrans::Worst);
 }
 
 Error Loader::decode() {

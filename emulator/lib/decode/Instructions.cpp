@@ -8,6 +8,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+namespace rubia::settings::Id {
+extern const Setting emulatorIsa;
+} // namespace rubia::settings::Id
+namespace rubia::settings::EmulatorIsa {
+extern const Word Avx2, Baseline;
+} // namespace rubia::settings::EmulatorIsa
+
 namespace rubia::emulator {
 
 #define VECTOR_ALU_TABLE(name) extern const SemanticsTable name;
@@ -51,15 +58,11 @@ llvm::Error checkHostIsa() { return hostSettings().check(settings::Id::emulatorI
 
 HostIsa hostIsa() {
   static const HostIsa isa = [] {
-    switch (hostSettings().emulatorIsa()) {
-    case settings::EmulatorIsa::Baseline:
-      return HostIsa::Baseline;
-    case settings::EmulatorIsa::Avx2:
-      return std::min(findHostIsa(), HostIsa::Avx2);
-    case settings::EmulatorIsa::Avx512:
-      break;
-    }
-    return findHostIsa(); // loading a code object tells what makes no sense
+    // Loading a code object tells what makes no sense.
+    const settings::Word most = hostSettings().word(settings::Id::emulatorIsa);
+    return most == settings::EmulatorIsa::Baseline ? HostIsa::Baseline
+           : most == settings::EmulatorIsa::Avx2   ? std::min(findHostIsa(), HostIsa::Avx2)
+                                                   : findHostIsa();
   }();
   return isa;
 }

@@ -31,6 +31,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorLaunches;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator {
 
 namespace {
@@ -230,7 +234,7 @@ public:
 
 private:
   LaunchLog() {
-    const std::string path = hostSettings().emulatorLaunches();
+    const std::string path = hostSettings().text(settings::Id::emulatorLaunches);
     if (path.empty())
       return;
     file = std::fopen(path.c_str(), "ae");

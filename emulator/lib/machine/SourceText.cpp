@@ -9,12 +9,16 @@
 
 using namespace llvm;
 
+namespace rubia::settings::Id {
+extern const Setting emulatorSources;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator {
 
 constexpr uint64_t kMaxSourceBytes = uint64_t(64) << 20;
 
 SourceText::SourceText() {
-  const std::string list = hostSettings().emulatorSources();
+  const std::string list = hostSettings().text(settings::Id::emulatorSources);
   SmallVector<StringRef> names;
   StringRef(list).split(names, ':', -1, false);
   for (StringRef name : names) {

@@ -14,6 +14,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+namespace rubia::settings::Id {
+extern const Setting emulatorDebug, emulatorTrace;
+} // namespace rubia::settings::Id
+
 namespace rubia::emulator {
 
 namespace {
@@ -66,8 +70,8 @@ struct Memory::State {
   bool wholePages = false;
   /// Traces of two runs are to be equal, and sessions of a debugger, wherever the system puts
   /// memory.
-  const bool isSteady =
-      !hostSettings().emulatorTrace().empty() || !hostSettings().emulatorDebug().empty();
+  const bool isSteady = !hostSettings().text(settings::Id::emulatorTrace).empty() ||
+                        !hostSettings().text(settings::Id::emulatorDebug).empty();
   WrittenBytes written;
   std::map<uint64_t, DeviceHeap> heaps; // by their first byte
   std::atomic<bool> hasHeaps = false;   // most programs have none

@@ -16,6 +16,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::DebugInfoMode {
+extern const Word Ptx;
+} // namespace rubia::settings::DebugInfoMode
+
 namespace rubia::lowering {
 
 // The bytes of a section and where its labels are: `name: .b8 95, 90, 0`. The parser has seen that
@@ -70,7 +74,7 @@ std::string DebugInfo::nameAt(StringRef label, uint32_t offset) {
   return strings.c_str() + found->second + offset;
 }
 
-DebugInfo::DebugInfo(const ptx::Module &ptxModule, Module &module, settings::DebugInfoMode mode)
+DebugInfo::DebugInfo(const ptx::Module &ptxModule, Module &module, settings::Word mode)
     : ptxModule(ptxModule), mode(mode), builder(module) {
   StringRef name = ptxModule.name;
   // A program's PTX is in no file that a debugger could show.

@@ -10,11 +10,15 @@
 #include "llvm/IR/Instructions.h"
 #include <map>
 
+namespace rubia::settings::DebugInfoMode {
+extern const Word Lines;
+} // namespace rubia::settings::DebugInfoMode
+
 namespace rubia::lowering {
 
 class DebugInfo {
 public:
-  DebugInfo(const ptx::Module &ptxModule, llvm::Module &module, settings::DebugInfoMode mode);
+  DebugInfo(const ptx::Module &ptxModule, llvm::Module &module, settings::Word mode);
 
   llvm::DISubprogram *addFunction(const ptx::Function &function, llvm::Function &llvmFunction);
   llvm::DILocation *locationOf(const ptx::Instruction &instruction, llvm::DISubprogram *subprogram);
@@ -38,7 +42,7 @@ private:
   std::string nameAt(llvm::StringRef label, uint32_t offset);
 
   const ptx::Module &ptxModule;
-  const settings::DebugInfoMode mode;
+  const settings::Word mode;
   llvm::DIBuilder builder;
   llvm::DIFile *ptxFile;
   llvm::DICompileUnit *compileUnit;

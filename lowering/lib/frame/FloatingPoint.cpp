@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::FlushMode {
+extern const Word Native;
+} // namespace rubia::settings::FlushMode
+
 namespace rubia::lowering {
 
 // An operation as the VALU has it, by Arithmetic.
@@ -89,7 +93,7 @@ Value *arithmeticInMode(FunctionLowering &fn, FloatMode mode, Arithmetic op,
   Value *result = flushedByHardware(fn, mode, op, sources);
   const bool rounds = op == Arithmetic::Mul || op == Arithmetic::Fma;
   if (!rounds || !mode.flushesF32 || !result->getType()->getScalarType()->isFloatTy() ||
-      fn.options().code.flush == settings::FlushMode::Native)
+      fn.options().code.is(settings::FlushMode::Native))
     return result;
   return flushedAsNvidia(fn, mode, op, sources, result);
 }

@@ -20,13 +20,16 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation CpAsync;
 } // namespace rubia::ptx::Op
+namespace rubia::settings::ContractMode {
+extern const Word Nvidia;
+} // namespace rubia::settings::ContractMode
 
 namespace rubia::lowering {
 
 FunctionLowering::FunctionLowering(UnitLowering &unit, const ptx::Function &ptxFunction,
                                    Function &llvmFunction, DISubprogram *subprogram)
     : unitLowering(unit), source_(ptxFunction), definitions(ptxFunction),
-      contraction(unit.options.code.contract == settings::ContractMode::Nvidia && !unit.experience
+      contraction(unit.options.code.is(settings::ContractMode::Nvidia) && !unit.experience
                       ? Contraction(ptxFunction)
                       : Contraction()),
       copies(ptxFunction), function(llvmFunction), subprogram(subprogram),

@@ -21,6 +21,15 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Call;
 } // namespace rubia::ptx::Op
+namespace rubia::settings::Id {
+extern const Setting debugInfo;
+} // namespace rubia::settings::Id
+namespace rubia::settings::LocalArrays {
+extern const Word Memory;
+} // namespace rubia::settings::LocalArrays
+namespace rubia::settings::SharedMemory {
+extern const Word Cluster;
+} // namespace rubia::settings::SharedMemory
 
 namespace rubia::lowering {
 
@@ -43,8 +52,8 @@ UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const
       warpForm(std::move(warpForm)), module(module),
       barriers(planBarriers(unit, this->warpForm.isChecked)), sharedLayout(layOutShared(unit)),
       namesClusters(lowering::namesClusters(unit)), calledMeeting(meetingInFunctions(unit)),
-      debugInfo(ptxModule, module, options.code.debugInfo),
-      forClusters(namesClusters && (options.code.shared == settings::SharedMemory::Cluster ||
+      debugInfo(ptxModule, module, options.code.wordOf(settings::Id::debugInfo)),
+      forClusters(namesClusters && (options.code.is(settings::SharedMemory::Cluster) ||
                                     any_of(unit.kernels, requiresClusters))) {
   for (auto [index, variable] : enumerate(moduleVariables(ptxModule)))
     slots[variable] = abi::kFirstVariableSlot + unsigned(index);
@@ -266,7 +275,7 @@ void UnitLowering::setCommonAttributes(Function &llvmFunction) const {
   if (target.row->hasDx10ClampAndIeee)
     llvmFunction.addFnAttr("amdgpu-ieee", "false");
   llvmFunction.addFnAttr("uniform-work-group-size", "true");
-  if (options.code.localArrays == settings::LocalArrays::Memory)
+  if (options.code.is(settings::LocalArrays::Memory))
     llvmFunction.addFnAttr("rubia-local-arrays", "memory");
 }
 

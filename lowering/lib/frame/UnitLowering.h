@@ -18,6 +18,10 @@
 #include <array>
 #include <set>
 
+namespace rubia::settings::SharedMemory {
+extern const Word Device;
+} // namespace rubia::settings::SharedMemory
+
 namespace rubia::lowering {
 
 class Experience;
@@ -109,8 +113,8 @@ public:
   /// Whether shared memory lies in device memory, in a slot that the CTA has (SharedSlot.h).
   bool sharedInMemory() const {
     return parent ? parent->sharedInMemory()
-                  : forClusters || (options.code.shared == settings::SharedMemory::Device &&
-                                    sharedLayout.isUsed);
+                  : forClusters ||
+                        (options.code.is(settings::SharedMemory::Device) && sharedLayout.isUsed);
   }
   /// Whether a cluster may have several CTAs (ClusterSlots.h). Shared memory lies in device memory
   /// then.

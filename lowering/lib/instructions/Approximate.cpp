@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering {
 
 // The instructions flush operands and results of f32 whatever the mode is; LLVM computes those of
@@ -133,7 +137,7 @@ static Value *ofHighWord(FunctionLowering &fn, Intrinsic::ID instruction, Value 
   Value *high = b.CreateAdd(highWord(result), b.CreateLShr(low, 31));
   if (instruction == Intrinsic::amdgcn_rcp) // roots of normal numbers are normal
     high = flushed(result, high);
-  if (fn.options().code.nan == settings::NanMode::Canonical)
+  if (fn.options().code.is(settings::NanMode::Canonical))
     high = b.CreateSelect(b.createIsFPClass(result, fcNan), b.getInt32(0x7fffffff), high);
   return number(high);
 }

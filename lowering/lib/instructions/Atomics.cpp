@@ -18,6 +18,13 @@
 
 using namespace llvm;
 
+namespace rubia::settings::AtomicsMode {
+extern const Word Safe;
+} // namespace rubia::settings::AtomicsMode
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering {
 namespace {
 
@@ -39,7 +46,7 @@ bool isModern(const Target &target) { return target.row->atomicsReachHost; }
 
 // A relaxed one.
 Atomic atomicAt(FunctionLowering &fn, Value *pointer, ptx::Mod scope, bool isShared) {
-  bool safe = fn.options().code.atomics == settings::AtomicsMode::Safe ||
+  bool safe = fn.options().code.is(settings::AtomicsMode::Safe) ||
               (fn.unit().hasFunctionAddresses && !isModern(fn.target()));
   return {pointer, AtomicOrdering::Monotonic, syncScopeOf(fn.context(), scope),
           isShared || (scope != ptx::Mod::Sys && !safe), isShared};
@@ -113,7 +120,7 @@ bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWI
   const Target &target = fn.target();
   if (op == AtomicRMWInst::FMin || op == AtomicRMWInst::FMax)
     return false;
-  if (fn.options().code.nan == settings::NanMode::Canonical && !type->isDoubleTy())
+  if (fn.options().code.is(settings::NanMode::Canonical) && !type->isDoubleTy())
     return false;
   bool anyMemory = isModern(target) && atomic.scope != SyncScope::System;
   bool thisMemory = atomic.fast || anyMemory;

@@ -15,6 +15,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering {
 
 // ---------- Integers
@@ -379,7 +383,7 @@ Expected<Value *> lowerCvt(FunctionLowering &fn, const ptx::Instruction &inst) {
   isMove &= !saturates && !spelling.has(ptx::Mod::Ftz) &&
             spelling.first(ptx::ModCategory::IntegerRounding) == ptx::Mod::None;
   bool keepsPayload = (to == Type::F64) != (from == Type::F64) && !saturates;
-  if (keepsPayload && fn.options().code.nan == settings::NanMode::Canonical)
+  if (keepsPayload && fn.options().code.is(settings::NanMode::Canonical))
     return convertedNan(fn, inst, to, from, *result);
   if (isMove || isEncoded)
     return result;

@@ -13,6 +13,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering {
 
 Rounding roundingOf(const ptx::Spelling &spelling) {
@@ -237,8 +241,8 @@ Value *finish(FunctionLowering &fn, const ptx::Instruction &inst, Value *value,
     return clampToUnit(fn, value);
   if (inst.spelling->has(ptx::Mod::Relu))
     value = zeroIfNegative(fn.builder(), value);
-  return fn.options().code.nan == settings::NanMode::Canonical ? canonicalNan(fn, value, nanSources)
-                                                               : value;
+  return fn.options().code.is(settings::NanMode::Canonical) ? canonicalNan(fn, value, nanSources)
+                                                            : value;
 }
 
 // ---------- Vectors and bits

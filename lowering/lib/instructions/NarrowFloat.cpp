@@ -5,6 +5,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering {
 
 static constexpr unsigned kF32Fraction = 23;
@@ -123,7 +127,7 @@ Value *decodeToHalves(FunctionLowering &fn, const NarrowFormat &format, Value *c
   }
   // With infinity there are NaNs by themselves.
   bool hasNan = format.nan != format.largest;
-  if (hasNan && (!format.infinity || fn.options().code.nan == settings::NanMode::Canonical)) {
+  if (hasNan && (!format.infinity || fn.options().code.is(settings::NanMode::Canonical))) {
     Value *isNan =
         b.CreateICmpUGT(magnitude, constant(format.infinity ? format.infinity : format.largest));
     result = b.CreateSelect(isNan, constant(kF16.nan), result);

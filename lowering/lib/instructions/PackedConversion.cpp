@@ -13,6 +13,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Any, Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering {
 
 LoweringFunction lowerCvt; // Conversion.cpp
@@ -145,7 +149,7 @@ static SmallVector<Value *, 4> toHalves(FunctionLowering &fn, ArrayRef<Value *> 
   for (auto [code, source] : zip(codes, sources)) {
     if (rule.satfinite)
       code = infinityToLargest(b, kF16, code);
-    if (fn.options().code.nan == settings::NanMode::Canonical)
+    if (fn.options().code.is(settings::NanMode::Canonical))
       code = b.CreateSelect(b.CreateFCmpUNO(source, source), b.getInt32(kF16.nan), code);
   }
   return codes;
@@ -156,7 +160,7 @@ static Value *toHalvesFromNarrow(FunctionLowering &fn, const NarrowFormat &forma
                                  bool relu) {
   IRBuilder<> &b = fn.builder();
   Value *packed = b.CreateZExt(fn.source(0), b.getInt32Ty());
-  bool keepsNan = fn.options().code.nan == settings::NanMode::Any;
+  bool keepsNan = fn.options().code.is(settings::NanMode::Any);
   if (&format == &kE4m3 && fn.target().row->float8 == targets::Float8::Ocp && keepsNan && !relu) {
     Value *pair = b.CreateIntrinsic(Intrinsic::amdgcn_cvt_pk_f32_fp8, {}, {packed, b.getFalse()});
     return b.CreateIntrinsic(
@@ -209,7 +213,7 @@ static Value *convertByHardware(FunctionLowering &fn, const ptx::Instruction &in
                                 const Packed &to, ArrayRef<Value *> values) {
   const ptx::Spelling &spelling = *inst.spelling;
   bool relu = spelling.has(ptx::Mod::Relu);
-  if (fn.options().code.nan == settings::NanMode::Canonical || !spelling.has(ptx::Mod::Rn))
+  if (fn.options().code.is(settings::NanMode::Canonical) || !spelling.has(ptx::Mod::Rn))
     return nullptr;
   if (to.format == &kBf16 && fn.target().row->convertsBfloat && !fn.flushesF32Denormals() &&
       !relu && !spelling.has(ptx::Mod::Satfinite))

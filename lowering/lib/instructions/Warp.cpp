@@ -18,6 +18,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::MaskMode {
+extern const Word Checked;
+} // namespace rubia::settings::MaskMode
+
 namespace rubia::lowering {
 
 // The mask of the warp's active lanes in which a condition holds.
@@ -68,7 +72,7 @@ static constexpr const char *kMaskTrap = "s_trap 77";
 // another one than a thread in it that executes the instruction too: both are undefined in PTX.
 // Members that are not here may have exited, or come later.
 static void checkMembers(FunctionLowering &fn, Value *members) {
-  if (fn.options().code.masks != settings::MaskMode::Checked)
+  if (!fn.options().code.is(settings::MaskMode::Checked))
     return;
   IRBuilder<> &b = fn.builder();
   members = b.CreateFreeze(members);
@@ -341,8 +345,7 @@ Expected<Value *> lowerBarWarpSync(FunctionLowering &fn, const ptx::Instruction 
   SyncScope::ID wave = fn.context().getOrInsertSyncScopeID("wavefront");
   b.CreateFence(AtomicOrdering::Release, wave);
   const std::optional<uint64_t> members = fn.knownConstant(0);
-  if (fn.options().code.masks == settings::MaskMode::Checked &&
-      (!members || uint32_t(*members) != ~0u))
+  if (fn.options().code.is(settings::MaskMode::Checked) && (!members || uint32_t(*members) != ~0u))
     markPartOfWarp(b, fn.source(0));
   else
     b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});

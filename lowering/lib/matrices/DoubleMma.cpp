@@ -6,6 +6,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering {
 namespace {
 
@@ -126,7 +130,7 @@ bool hasDoubleMma(const Target &target, const MmaForm &form) {
 MmaFragment multiplyDoubles(FunctionLowering &fn, const MmaForm &form,
                             const MmaOperands &operands) {
   MmaFragment sums = DoubleTile(fn, form).multiply(operands);
-  if (fn.options().code.nan != settings::NanMode::Canonical)
+  if (!fn.options().code.is(settings::NanMode::Canonical))
     return sums;
   // The unit's NaNs are its own.
   IRBuilder<> &b = fn.builder();

@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::MmaMode {
+extern const Word H100, Native;
+} // namespace rubia::settings::MmaMode
+
 namespace rubia::lowering {
 
 static ptx::Type bitsType(const MmaForm &form, MmaMatrix matrix) {
@@ -32,14 +36,14 @@ void writeFragment(FunctionLowering &fn, const MmaForm &form, MmaMatrix matrix,
 }
 
 static bool mayFlush(const FunctionLowering &fn) {
-  return fn.options().code.mma == settings::MmaMode::Native;
+  return fn.options().code.is(settings::MmaMode::Native);
 }
 static MmaForm unitForm(const MmaForm &form) {
   return form.kind == MmaKind::Wgmma ? form.tile() : form;
 }
 
 bool takesUnit(FunctionLowering &fn, const MmaForm &form) {
-  return fn.options().code.mma != settings::MmaMode::H100 &&
+  return !fn.options().code.is(settings::MmaMode::H100) &&
          (hasNativeMma(fn.target(), unitForm(form), mayFlush(fn)) ||
           hasDoubleMma(fn.target(), form));
 }

@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::MmaMode {
+extern const Word H100;
+} // namespace rubia::settings::MmaMode
+
 namespace rubia::lowering {
 namespace {
 
@@ -193,7 +197,7 @@ StringRef softwareRoute(const FunctionLowering &fn, const MmaForm &form) {
   case ptx::Type::F64:
     return "fma";
   default:
-    return fn.options().code.mma == settings::MmaMode::H100 ? "software" : "fma";
+    return fn.options().code.is(settings::MmaMode::H100) ? "software" : "fma";
   }
 }
 

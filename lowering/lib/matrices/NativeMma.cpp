@@ -7,6 +7,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering {
 namespace {
 
@@ -202,7 +206,7 @@ bool hasNativeMma(const Target &target, const MmaForm &form, bool mayFlush) {
 static Words multiplyTile(FunctionLowering &fn, const MmaForm &form, bool mayFlush,
                           ArrayRef<Value *> a, ArrayRef<Value *> b, ArrayRef<Value *> c) {
   IRBuilder<> &builder = fn.builder();
-  const bool canonicalNan = fn.options().code.nan == settings::NanMode::Canonical;
+  const bool canonicalNan = fn.options().code.is(settings::NanMode::Canonical);
   Words sums = form.c == ptx::Type::F16 ? widen(builder, c) : Words(c);
   // Of a form that is half as high, registers are for rows 0 to 7 only; of one that is half as
   // deep, for the first four words only.

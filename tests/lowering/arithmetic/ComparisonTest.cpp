@@ -6,6 +6,10 @@
 
 using namespace rubia::lowering::test;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 static float f32(uint64_t bits) { return std::bit_cast<float>(uint32_t(bits)); }
 static double f64(uint64_t bits) { return std::bit_cast<double>(bits); }
 static uint64_t flushed(uint64_t bits) { return bits & 0x7f800000 ? bits : bits & 0x80000000; }

@@ -9,6 +9,10 @@
 
 using namespace rubia::lowering::test;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 static std::vector<const char *> wave64Targets() {
   std::vector<const char *> names = rubia::test::testTargets();
   std::erase_if(names, [](const char *name) { return rubia::test::rowOf(name).hasWave32; });

@@ -9,6 +9,13 @@
 using namespace rubia::lowering;
 using namespace rubia::lowering::test;
 
+namespace rubia::settings::FlushMode {
+extern const Word Nvidia;
+} // namespace rubia::settings::FlushMode
+namespace rubia::settings::NanMode {
+extern const Word Any, Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace {
 
 const char *const kRoundings[] = {"rn", "rz", "rm", "rp"};
@@ -240,7 +247,7 @@ TEST(FloatingPoint, FullDivisionIsWithinItsBound) {
 static uint64_t flushed(uint64_t bits) { return bits & 0x7f800000 ? bits : bits & 0x80000000; }
 
 TEST(FloatingPoint, SignOperations) {
-  for (rubia::settings::NanMode nan :
+  for (rubia::settings::Word nan :
        {rubia::settings::NanMode::Any, rubia::settings::NanMode::Canonical}) {
     auto bits = [=](uint64_t value) { return isNan(Kind::F32, value) ? 0x7fffffff : value; };
     Compilation setup = {.nan = nan};

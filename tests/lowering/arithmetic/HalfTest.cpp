@@ -11,6 +11,10 @@
 using namespace rubia;
 using namespace rubia::lowering::test;
 
+namespace rubia::settings::NanMode {
+extern const Word Any, Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace {
 
 unsigned halfBits(Kind kind) {

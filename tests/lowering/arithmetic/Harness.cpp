@@ -16,6 +16,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::NanMode {
+extern const Word Any;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering::test {
 
 unsigned bitsOf(Kind kind) {
@@ -128,8 +132,8 @@ static Expected<ptx::ParseResult> parseText(StringRef ptx) {
 static Options loweringOptions(const Compilation &setup) {
   Options options;
   options.arch = setup.arch;
-  options.code.nan = setup.nan;
-  options.code.flush = setup.flush;
+  options.code.set(setup.nan);
+  options.code.set(setup.flush);
   return options;
 }
 

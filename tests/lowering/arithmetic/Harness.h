@@ -11,6 +11,13 @@
 #include <string>
 #include <vector>
 
+namespace rubia::settings::FlushMode {
+extern const Word Native;
+} // namespace rubia::settings::FlushMode
+namespace rubia::settings::NanMode {
+extern const Word Any;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering::test {
 
 /// The bit size and the meaning of an operand.
@@ -33,8 +40,8 @@ using Accept = std::function<bool(uint64_t got, uint64_t expected, uint64_t a, u
 struct Compilation {
   std::string arch = "gfx1100";
   unsigned optLevel = 3;
-  settings::NanMode nan = settings::NanMode::Any;
-  settings::FlushMode flush = settings::FlushMode::Native;
+  settings::Word nan = settings::NanMode::Any;
+  settings::Word flush = settings::FlushMode::Native;
 };
 
 /// PTX text of a kernel `k(in0, in1, in2, in3, out, count)` that executes `body` on registers a, b,

@@ -11,6 +11,10 @@
 using namespace rubia;
 using namespace rubia::lowering::test;
 
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace {
 
 const Compilation kCanonical{"gfx1100", 3, settings::NanMode::Canonical};

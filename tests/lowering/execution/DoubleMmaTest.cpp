@@ -10,6 +10,11 @@
 
 using namespace rubia::lowering;
 using namespace rubia::lowering::test;
+
+namespace rubia::settings::NanMode {
+extern const Word Canonical;
+} // namespace rubia::settings::NanMode
+
 namespace ptx = rubia::ptx;
 
 namespace {

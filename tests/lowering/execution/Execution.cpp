@@ -16,6 +16,16 @@
 
 using namespace llvm;
 
+namespace rubia::settings::AtomicsMode {
+extern const Word Fast, Safe;
+} // namespace rubia::settings::AtomicsMode
+namespace rubia::settings::SharedMemory {
+extern const Word Cluster, Device, Lds;
+} // namespace rubia::settings::SharedMemory
+namespace rubia::settings::WarpFormChoice {
+extern const Word Auto, Checked, HalfFilled, Packed;
+} // namespace rubia::settings::WarpFormChoice
+
 namespace rubia::lowering::test {
 
 std::string executable(const std::string &body, const std::string &before,
@@ -80,16 +90,16 @@ Compiled compile(const std::string &ptx, const Form &form) {
   Options options;
   options.arch = form.arch;
   options.spinLimit = form.spinLimit;
-  options.code.atomics = settings::AtomicsMode(form.safeAtomics);
-  options.code.mma = form.mma;
-  options.code.nan = form.nan;
-  options.code.warpForm = form.checked      ? settings::WarpFormChoice::Checked
-                          : form.packed     ? settings::WarpFormChoice::Packed
-                          : form.halfFilled ? settings::WarpFormChoice::HalfFilled
-                                            : settings::WarpFormChoice::Auto;
-  options.code.shared = form.cluster.x        ? settings::SharedMemory::Cluster
-                        : form.sharedInMemory ? settings::SharedMemory::Device
-                                              : settings::SharedMemory::Lds;
+  options.code.set(form.safeAtomics ? settings::AtomicsMode::Safe : settings::AtomicsMode::Fast);
+  options.code.set(form.mma);
+  options.code.set(form.nan);
+  options.code.set(form.checked      ? settings::WarpFormChoice::Checked
+                   : form.packed     ? settings::WarpFormChoice::Packed
+                   : form.halfFilled ? settings::WarpFormChoice::HalfFilled
+                                     : settings::WarpFormChoice::Auto);
+  options.code.set(form.cluster.x        ? settings::SharedMemory::Cluster
+                   : form.sharedInMemory ? settings::SharedMemory::Device
+                                         : settings::SharedMemory::Lds);
   LLVMContext context;
   std::unique_ptr<llvm::Module> module = take(lower(result.module, units[0], options, context));
   if (!module)
@@ -117,7 +127,7 @@ const Compiled &compiledOnce(const std::string &ptx, const Form &form) {
   text = ptx;
   const std::string key =
       formatv("{0} {1} {2} {3} {4} {5} {6} {7} {8} {9} {10} {11}", form.arch, form.halfFilled,
-              form.safeAtomics, form.packed, int(form.mma), int(form.nan), form.optLevel,
+              form.safeAtomics, form.packed, form.mma.index, form.nan.index, form.optLevel,
               form.sharedInMemory, form.inParts, form.spinLimit, form.cluster.x != 0, form.checked)
           .str();
   if (const auto found = forms.find(key); found != forms.end())

@@ -11,6 +11,13 @@
 #include <string>
 #include <vector>
 
+namespace rubia::settings::MmaMode {
+extern const Word Ieee;
+} // namespace rubia::settings::MmaMode
+namespace rubia::settings::NanMode {
+extern const Word Any;
+} // namespace rubia::settings::NanMode
+
 namespace rubia::lowering::test {
 
 /// A way to compile and launch.
@@ -20,8 +27,8 @@ struct Form {
   bool safeAtomics = false;
   bool packed = false;  // where it is not sound, it is an error
   bool checked = false; // then: or ends with one
-  settings::MmaMode mma = settings::MmaMode::Ieee;
-  settings::NanMode nan = settings::NanMode::Any;
+  settings::Word mma = settings::MmaMode::Ieee;
+  settings::Word nan = settings::NanMode::Any;
   unsigned optLevel = 3;
   emulator::Dim3 grid = {1, 1, 1}, block = {32, 1, 1}; // as CUDA means them
   uint32_t dynamicSharedBytes = 0;

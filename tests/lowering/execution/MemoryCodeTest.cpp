@@ -14,6 +14,10 @@ using namespace llvm;
 using namespace rubia;
 using namespace rubia::lowering::test;
 
+namespace rubia::settings::AtomicsMode {
+extern const Word Fast, Safe;
+} // namespace rubia::settings::AtomicsMode
+
 namespace {
 
 // Kernels k0, k1, ... with these bodies, each a unit of its own.
@@ -47,7 +51,7 @@ std::vector<std::string> assemblyOf(ArrayRef<std::string> bodies, const char *ar
     LLVMContext context;
     lowering::Options options;
     options.arch = arch;
-    options.code.atomics = settings::AtomicsMode(safe);
+    options.code.set(safe ? settings::AtomicsMode::Safe : settings::AtomicsMode::Fast);
     auto module = lowering::lower(parsed.module, unit, options, context);
     if (!module) {
       ADD_FAILURE() << toString(module.takeError());

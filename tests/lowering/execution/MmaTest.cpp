@@ -14,6 +14,10 @@ using namespace rubia::lowering;
 using namespace rubia::lowering::test;
 using ptx::Type;
 
+namespace rubia::settings::MmaMode {
+extern const Word H100;
+} // namespace rubia::settings::MmaMode
+
 namespace {
 
 constexpr unsigned kLanes = 32, kThreads = 64;

@@ -8,6 +8,10 @@
 
 using namespace rubia::lowering::test;
 
+namespace rubia::settings::MmaMode {
+extern const Word H100, Ieee;
+} // namespace rubia::settings::MmaMode
+
 namespace {
 
 // Each warp multiplies 16 x 16 by 16 x 24 in each of three rounds; the last 8 columns are the first

@@ -15,6 +15,10 @@ using namespace rubia::lowering;
 using namespace rubia::lowering::test;
 using ptx::Type;
 
+namespace rubia::settings::MmaMode {
+extern const Word H100, Ieee;
+} // namespace rubia::settings::MmaMode
+
 namespace {
 
 constexpr unsigned kWarpgroup = 128;
@@ -336,7 +340,7 @@ private:
   Matrix a, b;
 };
 
-Form formOf(const Check &check, settings::MmaMode mode) {
+Form formOf(const Check &check, settings::Word mode) {
   Form form;
   form.block = {check.kernel.threads(), 1, 1};
   form.mma = mode;
