@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sets AMD's processors apart, as far as Rubia has to know it: the rows of Targets.def. What
+// What sets AMD's processors apart, as far as Rubia has to know it: the rows of Targets.def and
+// Facts.def. What
 // LLVM alone has to know (which instructions to select, which hazards to avoid) is in LLVM's own
 // tables.
 #pragma once
@@ -12,11 +13,7 @@
 
 namespace rubia::targets {
 
-enum class Generation : uint8_t {
-#define GENERATION(Name, Text) Name,
-#include "targets/Generations.def"
-#undef GENERATION
-};
+enum class Generation : uint8_t; // Generation.h has the names
 
 enum class Accumulators : uint8_t { None, Own, Shared };
 
@@ -48,9 +45,6 @@ enum class Matrix : uint8_t { NoMatrix, Mfma, MfmaScaled, Wmma, WmmaPacked };
 /// The formats of 8-bit floating point: none, those without infinities and -0 (FNUZ), or OCP's.
 enum class Float8 : uint8_t { None8, Fnuz, Ocp };
 
-/// Whether a target differs from its generation.
-enum class Differs : uint8_t { Same, Keeps };
-
 /// How much of the tests runs on a target.
 enum class Tests : uint8_t { Default, Whole, Sampled };
 
@@ -65,26 +59,46 @@ struct Target {
   unsigned vgprsPerSimd; ///< for each lane of a wave32, or of a wave64 where there is no other
   Float8 float8;
   bool hasDot2;
-  Differs d16;
+  /// Loads of 16 bits clear the other half of their register.
+  bool loadsOf16BitsClear;
   llvm::StringLiteral generic; ///< the target whose code runs on it too, or ""
   Tests tests;
   llvm::StringLiteral product;
 
-  // The facts of its generation: see Generations.def.
-#define FACT(Type, Name, ...) Type Name;
-#include "targets/Generations.def"
-#undef FACT
+  // Of its generation: each MEMBER of Facts.def.
+  unsigned isa;
+  bool hasWave32;
+  Accumulators accumulators;
+  CachePolicy cachePolicy;
+  bool atomicsReachHost;
+  HardwareId hardwareId;
+  Matrix matrix;
+  ProductSum productSum;
 
   bool isGeneric() const { return name.ends_with("-generic"); }
   /// Of kernels that ask for nothing else.
   unsigned waveSize() const { return hasWave32 ? 32 : 64; }
   /// What a wave's vector registers are rounded up to. A wave64 has half of what a wave32 has,
   /// where there are both.
-  unsigned vgprAllocation(unsigned lanes) const {
-    return vgprsPerSimd / vgprPortionsPerSimd / (hasWave32 && lanes == 64 ? 2 : 1);
-  }
-  bool loadsOf16BitsClear() const { return d16ClearsRegister && d16 != Differs::Keeps; }
+  unsigned vgprAllocation(unsigned lanes) const;
   bool hasMfma() const { return matrix == Matrix::Mfma || matrix == Matrix::MfmaScaled; }
+};
+
+/// A FACT of Facts.def: a number, or whether something is so, for each generation.
+///
+/// No header has the names, so a new row compiles the table again and nothing else. A file that
+/// asks for facts declares those:
+///   namespace rubia::targets::Fact {
+///   extern const GenerationFact hasDies, maxLdsBytes;
+///   } // namespace rubia::targets::Fact
+/// and reads Fact::hasDies(target). A name without a row does not link.
+class GenerationFact {
+public:
+  constexpr explicit GenerationFact(const uint32_t *values) : values(values) {}
+  uint32_t operator()(const Target &target) const { return values[size_t(target.generation)]; }
+
+private:
+  const uint32_t *values; // by generation
 };
 
 /// All rows.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of Targets.def and Generations.def, for tests and tools in Python.
+"""The rows of Targets.def, Generations.def and Facts.def, for tests and tools in Python.
 
 As a program: targets.py [all|whole|sampled|wave32|default] prints names; targets.py table prints the tables of docs/targets.md.
 """
@@ -24,13 +24,14 @@ ROW = re.compile(r'^TARGET\("([^"]+)",\s*(\w+),\s*\((\d+), (\d+), (\d+)\),\s*(\d
                  r'\s*"([^"]*)",\s*(\w+),\s*"([^"]*)"\)$')
 FILE = pathlib.Path(__file__).with_name("Targets.def")
 GENERATIONS = FILE.with_name("Generations.def").read_text()
+FACTS = FILE.with_name("Facts.def").read_text()
 
 
-def read(text, generation_text):
+def read(text, generation_text, fact_text):
     lines = text.splitlines()
     generations = re.findall(r"^GENERATION\((\w+),", generation_text, re.M)
     facts = {generation: {} for generation in generations}
-    for _, name, values in re.findall(r"^FACT\((\w+), (\w+),(.*)\)$", generation_text, re.M):
+    for _, name, values in re.findall(r"^(?:FACT|MEMBER)\((\w+), (\w+),(.*)\)$", fact_text, re.M):
         for generation, value in zip(generations, values.split(","), strict=True):
             facts[generation][name] = value.strip()
     targets = []
@@ -45,7 +46,7 @@ def read(text, generation_text):
     return targets
 
 
-TARGETS = read(FILE.read_text(), GENERATIONS)
+TARGETS = read(FILE.read_text(), GENERATIONS, FACTS)
 ALL = [t.name for t in TARGETS]
 WHOLE = [t.name for t in TARGETS if t.tests != "Sampled"]  # all tests run on these
 SAMPLED = [t.name for t in TARGETS if t.tests == "Sampled"]

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of checks. Inputs are chosen where the possible behaviours part: each case names what
 // it tells apart.
-#include "targets/Target.h"
+#include "targets/Generation.h"
 #include "tools/Selftest.h"
+
+namespace rubia::targets::Fact {
+extern const GenerationFact productsFlush16;
+} // namespace rubia::targets::Fact
 
 namespace rubia::tools {
 
@@ -16,9 +20,9 @@ bool SelftestCheck::appliesTo(llvm::StringRef arch) const {
   case Dot2:
     return target->hasDot2;
   case Dot2Flushes:
-    return target->hasDot2 && target->productsFlush16;
+    return target->hasDot2 && targets::Fact::productsFlush16(*target);
   case Dot2Keeps:
-    return target->hasDot2 && !target->productsFlush16;
+    return target->hasDot2 && !targets::Fact::productsFlush16(*target);
   case MfmaInOrder:
     return target->generation == targets::Generation::Cdna4;
   case MfmaPairwise:
@@ -27,9 +31,9 @@ bool SelftestCheck::appliesTo(llvm::StringRef arch) const {
   case MfmaAligned:
     return target->generation == targets::Generation::Cdna3;
   case MfmaFlushes:
-    return target->hasMfma() && target->productsFlush16;
+    return target->hasMfma() && targets::Fact::productsFlush16(*target);
   case MfmaKeeps:
-    return target->hasMfma() && !target->productsFlush16;
+    return target->hasMfma() && !targets::Fact::productsFlush16(*target);
   case Wmma:
     return target->matrix == targets::Matrix::Wmma;
   }

@@ -14,6 +14,9 @@ using namespace llvm;
 namespace rubia::settings::Id {
 extern const Setting arch;
 } // namespace rubia::settings::Id
+namespace rubia::targets::Fact {
+extern const GenerationFact maxLdsBytes;
+} // namespace rubia::targets::Fact
 
 namespace rubia::emulator::hip {
 
@@ -24,7 +27,7 @@ static DeviceModel modelOf(const targets::Target &target) {
   model.arch = target.name.str();
   model.name = targets::nameOfEmulated(target);
   model.waveSize = target.waveSize();
-  model.ldsBytes = target.maxLdsBytes;
+  model.ldsBytes = targets::Fact::maxLdsBytes(target);
   model.memoryBytes = std::min<uint64_t>(host / 2, uint64_t(16) << 30);
   return model;
 }

@@ -8,6 +8,10 @@
 #include "emulator/lib/memory/ImageDescriptor.h"
 #include "emulator/lib/memory/ImageFormat.h"
 
+namespace rubia::targets::Fact {
+extern const GenerationFact hasImages;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator::hip {
 
 /// Texels in a dimension, and layers or depths: what descriptors of every generation hold.
@@ -70,7 +74,7 @@ struct ImageMipmap : hipMipmappedArray {
 
 /// CDNA 2 and later have no image hardware; that of GCN 5 and CDNA 1 is not emulated.
 inline bool hasImages(const targets::Target &target) {
-  return target.hasImages && target.isa >= 10;
+  return targets::Fact::hasImages(target) && target.isa >= 10;
 }
 /// hipErrorNotSupported where the current device has none.
 hipError_t imagesUsable(const char *function);

@@ -15,6 +15,9 @@ extern const Word Cluster, Device, Lds;
 namespace rubia::settings::WarpFormChoice {
 extern const Word Checked, HalfFilled, Packed;
 } // namespace rubia::settings::WarpFormChoice
+namespace rubia::targets::Fact {
+extern const GenerationFact maxLdsBytes;
+} // namespace rubia::targets::Fact
 
 namespace rubia::runtime {
 
@@ -47,7 +50,7 @@ Expected<std::vector<UnitVariant>> furtherVariants(ArrayRef<uint8_t> codeObject,
   // Functions with addresses exist in one form (LoadedModule::compiled).
   const bool mayExceedLds = code.is(settings::SharedMemory::Lds) && metadata->dynamicShared &&
                             !metadata->functionAddresses && target &&
-                            target->maxLdsBytes < abi::kMaxSharedBytes;
+                            targets::Fact::maxLdsBytes(*target) < abi::kMaxSharedBytes;
   // Other units that name clusters are compiled again where a launch has them nevertheless.
   const bool mayHaveClusters = metadata->namesClusters && metadata->expectsClusters &&
                                !metadata->isForClusters() && !metadata->functionAddresses;

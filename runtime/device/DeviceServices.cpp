@@ -16,6 +16,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact maxLdsBytes;
+} // namespace rubia::targets::Fact
+
 namespace rubia::runtime {
 
 static Error hipFailure(const Hip &hip, const Twine &what, int error) {
@@ -142,7 +146,7 @@ static Expected<uint32_t> sharedSlots(const Hip &hip) {
   const targets::Target *target = targets::find(*arch);
   if (!target)
     return createStringError(inconvertibleErrorCode(), targets::messageForUnknown(*arch));
-  const uint32_t ldsBytes = target->maxLdsBytes * (target->hasWave32 ? 2 : 1);
+  const uint32_t ldsBytes = targets::Fact::maxLdsBytes(*target) * (target->hasWave32 ? 2 : 1);
   return abi::sharedSlotsFor(ldsBytes) *
          uint32_t(std::max(hip.attribute(HipAttribute::MultiprocessorCount, device), 1));
 }

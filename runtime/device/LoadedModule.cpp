@@ -28,6 +28,9 @@ extern const Word Order;
 namespace rubia::settings::WarpFormChoice {
 extern const Word Packed;
 } // namespace rubia::settings::WarpFormChoice
+namespace rubia::targets::Fact {
+extern const GenerationFact maxLdsBytes;
+} // namespace rubia::targets::Fact
 
 namespace rubia::runtime {
 
@@ -435,13 +438,13 @@ Expected<bool> LoadedModule::exceedsLds(const Unit &unit, const Manifest::Kernel
     return false;
   if (int error = hip->hipFuncGetAttribute(&ldsBytes, kHipSharedSizeBytes, function))
     return hipFailure(*hip, "hipFuncGetAttribute of '" + kernel.name + "'", error);
-  if (uint64_t(ldsBytes) + dynamicSharedBytes <= target->maxLdsBytes)
+  if (uint64_t(ldsBytes) + dynamicSharedBytes <= targets::Fact::maxLdsBytes(*target))
     return false;
   if (unit.metadata.functionAddresses)
     return launchError(Kind::CannotCompile,
                        "kernel '" + kernel.name + "': " + Twine(dynamicSharedBytes) +
                            " bytes of dynamic shared memory, where " + arch + " has " +
-                           Twine(target->maxLdsBytes) +
+                           Twine(targets::Fact::maxLdsBytes(*target)) +
                            " bytes of LDS, and functions whose addresses are taken exist in one "
                            "form only: RUBIA_SHARED_MEMORY=device");
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/Target.h"
+#include "targets/Generation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include <iterator>
@@ -15,28 +15,44 @@ static constexpr StringLiteral kGenerationNames[] = {
 #undef GENERATION
 };
 
-// A fact of Generations.def is a constant with a value for each generation.
-namespace facts {
+// A row of Facts.def is a constant with a value for each generation.
+namespace values {
 using enum Accumulators;
 using enum CachePolicy;
 using enum HardwareId;
 using enum Matrix;
 using enum ProductSum;
-#define FACT(Type, Name, ...)                                                                      \
+#define MEMBER(Type, Name, ...)                                                                    \
   constexpr Type Name[] = {__VA_ARGS__};                                                           \
   static_assert(std::size(Name) == std::size(kGenerationNames));
-#include "targets/Generations.def"
-#undef FACT
-} // namespace facts
+#define FACT(Type, Name, ...) MEMBER(uint32_t, Name, __VA_ARGS__)
+#include "targets/Facts.def"
+} // namespace values
+
+namespace Fact {
+#define FACT(Type, Name, ...) extern const GenerationFact Name(values::Name);
+#include "targets/Facts.def"
+} // namespace Fact
+
+// Whether 16-bit loads of a target keep what those of its generation clear.
+enum class Differs : uint8_t { Same, Keeps };
 
 static constexpr Target make(StringLiteral name, Generation generation, Version version,
                              unsigned vgprsPerSimd, Float8 float8, bool hasDot2, Differs d16,
                              StringLiteral generic, Tests tests, StringLiteral product) {
   return {
-      name, generation, version, vgprsPerSimd, float8, hasDot2, d16, generic, tests, product,
-#define FACT(Type, Name, ...) facts::Name[size_t(generation)],
-#include "targets/Generations.def"
-#undef FACT
+      .name = name,
+      .generation = generation,
+      .version = version,
+      .vgprsPerSimd = vgprsPerSimd,
+      .float8 = float8,
+      .hasDot2 = hasDot2,
+      .loadsOf16BitsClear = values::d16ClearsRegister[size_t(generation)] && d16 != Differs::Keeps,
+      .generic = generic,
+      .tests = tests,
+      .product = product,
+#define MEMBER(Type, Name, ...) .Name = values::Name[size_t(generation)],
+#include "targets/Facts.def"
   };
 }
 
@@ -56,6 +72,10 @@ constexpr Target kTargets[] = {
 #undef TARGET
 };
 } // namespace rows
+
+unsigned Target::vgprAllocation(unsigned lanes) const {
+  return vgprsPerSimd / Fact::vgprPortionsPerSimd(*this) / (hasWave32 && lanes == 64 ? 2 : 1);
+}
 
 ArrayRef<Target> all() { return rows::kTargets; }
 

@@ -8,12 +8,16 @@ using namespace llvm;
 using namespace rubia::codegen;
 using namespace rubia::codegen::test;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact hasModeInstructions;
+} // namespace rubia::targets::Fact
+
 namespace {
 
 /// The instructions that switch modes, in the notation of the target.
 struct Switches {
   explicit Switches(StringRef arch)
-      : hasModeInstructions(rubia::test::rowOf(arch).hasModeInstructions) {}
+      : hasModeInstructions(rubia::targets::Fact::hasModeInstructions(rubia::test::rowOf(arch))) {}
 
   std::string round(unsigned mode) const {
     return hasModeInstructions

@@ -7,6 +7,10 @@ using namespace llvm;
 using namespace rubia::codegen;
 using namespace rubia::codegen::test;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact architectedFlatScratch;
+} // namespace rubia::targets::Fact
+
 namespace {
 
 class WholeWaveChecker : public CheckerTest {
@@ -15,7 +19,9 @@ protected:
   static std::string whole(StringRef text) {
     return ("s_or_saveexec_B S8, -1\n" + text + "s_mov_B EXEC, S8\n").str();
   }
-  bool hasFlatScratch() const { return rubia::test::rowOf(GetParam()).architectedFlatScratch; }
+  bool hasFlatScratch() const {
+    return rubia::targets::Fact::architectedFlatScratch(rubia::test::rowOf(GetParam()));
+  }
   /// To a place in the frame, and from there.
   std::string store(StringRef reg) const {
     return hasFlatScratch() ? ("scratch_store_dword off, " + reg + ", s7\n").str()

@@ -9,6 +9,10 @@
 using namespace rubia::emulator;
 using namespace rubia::emulator::test;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact architectedFlatScratch, packedWorkItemIds;
+} // namespace rubia::targets::Fact
+
 namespace {
 
 constexpr unsigned kScalars = 24, kSlot = 32; // dwords that a wave writes
@@ -22,7 +26,7 @@ struct Layout {
 };
 
 Layout layoutOf(const TargetCase &target) {
-  if (target.row().architectedFlatScratch)
+  if (rubia::targets::Fact::architectedFlatScratch(target.row()))
     return {true, target.major() < 12, 0, 2, 4, 6, 0, 8, 9};
   return {false, true, 4, 6, 8, 10, 12, 14, 15};
 }
@@ -175,7 +179,7 @@ TEST_P(AbiRegisters, AreInOrder) {
         const uint32_t *v = vectors + (group * 2 + wave) * 64 * 3;
         const uint32_t flat = wave * target.waveSize + lane, x = flat % 8, y = flat / 8 % 2,
                        z = flat / 16;
-        if (!target.row().packedWorkItemIds) {
+        if (!rubia::targets::Fact::packedWorkItemIds(target.row())) {
           EXPECT_EQ(v[lane], x);
           EXPECT_EQ(v[64 + lane], y);
           EXPECT_EQ(v[128 + lane], z);

@@ -11,6 +11,10 @@
 using namespace rubia::emulator;
 using namespace rubia::emulator::test;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact maxLdsBytes;
+} // namespace rubia::targets::Fact
+
 namespace {
 
 const char *const kSource = R"CL(
@@ -268,7 +272,7 @@ TEST_P(Abi, BarriersDoNotWaitForWavesThatEnded) {
 }
 
 TEST_P(Abi, AllOfLdsCanBeUsed) {
-  const uint32_t bytes = GetParam().row().maxLdsBytes;
+  const uint32_t bytes = rubia::targets::Fact::maxLdsBytes(GetParam().row());
   uint32_t *out = allocate<uint32_t>(64);
   const uint32_t words = bytes / 4;
   expectRun("dynamic_lds", {2}, {64}, Arguments().add(out).add(uint32_t(0)).add(words), bytes);

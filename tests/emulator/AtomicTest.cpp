@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomics in all memories, on every processor.
+#include "targets/Generation.h"
 #include "tests/emulator/MemoryWave.h"
 #include "llvm/ADT/STLExtras.h"
 #include <bit>
@@ -8,6 +9,10 @@
 #include <set>
 
 using llvm::StringRef;
+
+namespace rubia::targets::Fact {
+extern const GenerationFact addsF32InMemory;
+} // namespace rubia::targets::Fact
 
 namespace rubia::emulator::test {
 namespace {
@@ -372,7 +377,7 @@ TEST_P(FloatAtomics, MemoryAddFlushesBeforeGfx12) {
 
 TEST_P(FloatAtomics, FlatAddInLds) {
   const targets::Target &row = GetParam().row();
-  if (!row.addsF32InMemory || row.generation == targets::Generation::Cdna2)
+  if (!targets::Fact::addsF32InMemory(row) || row.generation == targets::Generation::Cdna2)
     return; // have none
   MemoryWave w(GetParam());
   w.wave.setMode(kFlushAll);

@@ -2,12 +2,17 @@
 // Matrix instructions from assembly text: that operands and control fields of every encoding reach
 // the row that MfmaTest.cpp and WmmaTest.cpp test. Each instruction runs twice on the same random
 // registers, through the decoder and directly.
+#include "targets/Generation.h"
 #include "tests/emulator/Targets.h"
 #include "tests/emulator/VectorAluAssembly.h"
 #include "tests/emulator/VectorAluWave.h"
 
 #include <gtest/gtest.h>
 #include <random>
+
+namespace rubia::targets::Fact {
+extern const GenerationFact productsFlush16;
+} // namespace rubia::targets::Fact
 
 namespace rubia::emulator::test {
 
@@ -359,7 +364,8 @@ TEST(MatrixEncoding, DotProductsByGeneration) {
   for (const char *cpu : {"gfx90a", "gfx942"}) {
     WideWave w(cpu, 64);
     w.set(2, smallest).set(3, 0x3c003c00).set(4, 0).run("v_dot2_f32_f16 v1, v2, v3, v4");
-    EXPECT_EQ(w.v(1, 0), rubia::test::rowOf(cpu).productsFlush16 ? 0u : uint32_t(f(0x1p-23f)));
+    EXPECT_EQ(w.v(1, 0),
+              targets::Fact::productsFlush16(rubia::test::rowOf(cpu)) ? 0u : uint32_t(f(0x1p-23f)));
   }
   for (const char *cpu : withUnifiedAccumulators()) {
     WideWave w(cpu, 64);

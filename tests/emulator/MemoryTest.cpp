@@ -4,6 +4,10 @@
 #include "llvm/ADT/STLExtras.h"
 #include <functional>
 
+namespace rubia::targets::Fact {
+extern const GenerationFact wideLdsReads;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator::test {
 namespace {
 
@@ -363,7 +367,7 @@ TEST_P(LoadsAndStores, PrivateMemoryNeedsFlatScratch) {
 
 TEST_P(LoadsIntoLds, WriteALanesDwordsToItsPlace) {
   const targets::Target &row = GetParam().row();
-  const bool hasWide = row.wideLdsReads;
+  const bool hasWide = targets::Fact::wideLdsReads(row);
   const bool hasGlobal = row.cachePolicy == targets::CachePolicy::ScBits;
   struct Case {
     std::string text;

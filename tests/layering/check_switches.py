@@ -14,15 +14,15 @@ import sys
 FOLDERS = ["input", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "standins", "diff", "targets", "settings", "tools"]
 
 # The last name before the enumerator in `case ptx::Result::Pure:`. Operations and words of settings are no constant
-# expressions (Operation.h). Facts of targets are added below.
+# expressions (Operation.h). Members of targets are added below.
 GUARDED = {
     "Result", "SharedBy", "Group",  # what operations and special registers are
     "Generation", "Float8", "Differs", "Tests",  # what targets are
     "WarpForm", "BarrierForm", "Backend",  # what settings lead to
 }
 
-# The type of a fact.
-FACT = re.compile(r"^FACT\((\w+), \w+,", re.MULTILINE)
+# The type of a member.
+MEMBER = re.compile(r"^MEMBER\((\w+), \w+,", re.MULTILINE)
 
 USING = re.compile(r"\busing enum (?:\w+::)*(\w+);")
 SKIPPED = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.DOTALL)
@@ -56,10 +56,10 @@ def switches(text):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    facts = set(FACT.findall((root / "targets/Generations.def").read_text())) - {"bool", "unsigned"}
-    if not facts:
-        sys.exit("no facts of targets found")
-    guarded = GUARDED | facts
+    members = set(MEMBER.findall((root / "targets/Facts.def").read_text())) - {"bool", "unsigned"}
+    if not members:
+        sys.exit("no members of targets found")
+    guarded = GUARDED | members
     found = errors = 0
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):

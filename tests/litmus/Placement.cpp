@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/litmus/Placement.h"
-#include "targets/Target.h"
+#include "targets/Generation.h"
 #include <algorithm>
 #include <tuple>
+
+namespace rubia::targets::Fact {
+extern const GenerationFact hasDies;
+} // namespace rubia::targets::Fact
 
 namespace rubia::litmus {
 
@@ -71,7 +75,7 @@ std::vector<Placement> placementsOf(const Test &test, const MachineProgram &prog
   const unsigned agents = test.severalDevices ? 2 : 1;
   const unsigned ctas = *std::max_element(test.cta.begin(), test.cta.end()) + 1;
   std::set<Placement> placements;
-  for (unsigned dies = 1; dies <= (target.hasDies ? 2u : 1u); ++dies)
+  for (unsigned dies = 1; dies <= (targets::Fact::hasDies(target) ? 2u : 1u); ++dies)
     for (bool fine : {false, true}) {
       if (fine ? !test.severalDevices
                : test.severalDevices && target.cachePolicy == targets::CachePolicy::Glc)

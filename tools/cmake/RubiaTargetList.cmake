@@ -4,10 +4,11 @@
 # RUBIA_DEFAULT_TARGET the one that commands take.
 set(file ${PROJECT_SOURCE_DIR}/targets/Targets.def)
 set(generations_file ${PROJECT_SOURCE_DIR}/targets/Generations.def)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file} ${generations_file})
+set(facts_file ${PROJECT_SOURCE_DIR}/targets/Facts.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file} ${generations_file} ${facts_file})
 file(STRINGS ${file} rows REGEX "^TARGET\\(")
 file(STRINGS ${generations_file} generations REGEX "^GENERATION\\(")
-file(STRINGS ${generations_file} wave32 REGEX "^FACT\\(bool, hasWave32,")
+file(STRINGS ${facts_file} wave32 REGEX "^MEMBER\\(bool, hasWave32,")
 string(REGEX MATCHALL "true|false" wave32 "${wave32}")
 set(RUBIA_TARGETS)
 set(RUBIA_WHOLE_TARGETS)

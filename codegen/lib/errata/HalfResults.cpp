@@ -19,6 +19,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact halfResultsZeroHigh;
+} // namespace rubia::targets::Fact
+
 namespace rubia::codegen {
 namespace {
 
@@ -68,7 +72,7 @@ public:
 
   bool runOnMachineFunction(MachineFunction &function) override {
     const targets::Target *target = targets::find(function.getSubtarget().getCPU());
-    if (!target || !target->halfResultsZeroHigh)
+    if (!target || !targets::Fact::halfResultsZeroHigh(*target))
       return false;
     const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
     static const unsigned bitAnd = [&] {

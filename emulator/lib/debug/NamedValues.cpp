@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact architectedFlatScratch;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 namespace {
 
@@ -278,7 +282,7 @@ std::optional<uint64_t> frameOf(const DWARFDie &function, const Wave &wave) {
   if (!base)
     return 0;
   const std::optional<ArrayRef<uint8_t>> block = base->getAsBlock();
-  if (!block || !wave.group->target->architectedFlatScratch)
+  if (!block || !targets::Fact::architectedFlatScratch(*wave.group->target))
     return std::nullopt;
   const DWARFUnit &unit = *outer.getDwarfUnit();
   const DataExtractor data(toStringRef(*block), true, unit.getAddressByteSize());

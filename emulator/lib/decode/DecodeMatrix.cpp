@@ -12,6 +12,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact productsFlush16;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 /// Without what LLVM's names say of register classes: _vgprcd is a destination in VGPRs, f8_f6 are
@@ -80,7 +84,7 @@ Diagnostic Decoder::decodeMatrix() {
     control.indexKey |= uint8_t(immediate(indexKey));
   control.packedHalves = target.row().matrix == targets::Matrix::WmmaPacked;
   control.fnuz = target.row().float8 == targets::Float8::Fnuz;
-  control.flush16 = target.row().productsFlush16;
+  control.flush16 = targets::Fact::productsFlush16(target.row());
   if (selectsFormats && (control.cbsz > 4 || control.blgp > 4))
     return "matrix format " + std::to_string(std::max(control.cbsz, control.blgp)) +
            " is not defined";

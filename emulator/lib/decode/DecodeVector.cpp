@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact observedDivScale, productsFlush16;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 const VectorPath &vectorPath() {
@@ -125,9 +129,9 @@ const Semantics *Decoder::findRow(const std::string &key) const {
   const Semantics *row = nullptr;
   if (target.row().float8 == targets::Float8::Fnuz)
     row = findVectorAlu(key + "_FNUZ");
-  else if (target.row().productsFlush16)
+  else if (targets::Fact::productsFlush16(target.row()))
     row = findVectorAlu(key + "_MI200");
-  else if (target.row().observedDivScale)
+  else if (targets::Fact::observedDivScale(target.row()))
     row = findVectorAlu(key + "_RDNA3");
   return row ? row : findVectorAlu(key);
 }

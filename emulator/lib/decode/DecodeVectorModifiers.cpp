@@ -7,6 +7,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact halfResultsZeroHigh;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 // Modifier immediates (LLVM's SISrcMods).
@@ -77,7 +81,7 @@ void Decoder::readResultPlace(const Semantics &row, bool named, bool highRegiste
         row.flags & kKeepsHigh && !target.fullName(inst->getOpcode()).contains("_LEGACY_");
     detail.resultShift = high ? 16 : 0;
     detail.resultWidth = 16;
-    if (target.row().halfResultsZeroHigh && !high && !keeps)
+    if (targets::Fact::halfResultsZeroHigh(target.row()) && !high && !keeps)
       detail.resultUnused = Unused::Zero;
   }
   if (row.operation.function && highRegister)

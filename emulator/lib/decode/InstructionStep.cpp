@@ -238,7 +238,7 @@ void Describer::describeNarrow(StringRef action) {
 
 /// *_D16 loads fill one half of a register, and some targets keep the other (LoadStore.h).
 void Describer::narrowToHalf() {
-  if (target.row().loadsOf16BitsClear() || !name.contains("D16"))
+  if (target.row().loadsOf16BitsClear || !name.contains("D16"))
     return;
   for (RegisterRange &range : step.registers)
     if (range.written)

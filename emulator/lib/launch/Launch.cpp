@@ -34,6 +34,9 @@ using namespace llvm;
 namespace rubia::settings::Id {
 extern const Setting emulatorLaunches;
 } // namespace rubia::settings::Id
+namespace rubia::targets::Fact {
+extern const GenerationFact maxLdsBytes, workgroupIdsInTtmp;
+} // namespace rubia::targets::Fact
 
 namespace rubia::emulator {
 
@@ -102,7 +105,7 @@ Error checkGrid(const Launch &launch) {
   if (tooLong(grid.x, block.x) || tooLong(grid.y, block.y) || tooLong(grid.z, block.z))
     return createStringError("kernel " + launch.kernel->name +
                              ": more than 4294967295 threads in a dimension of the grid");
-  const bool packed = launch.kernel->program->target->row().workgroupIdsInTtmp;
+  const bool packed = targets::Fact::workgroupIdsInTtmp(launch.kernel->program->target->row());
   if (packed && (grid.y > UINT16_MAX || grid.z > UINT16_MAX))
     return createStringError("kernel " + launch.kernel->name + ": " +
                              Twine(std::max(grid.y, grid.z)) +
@@ -124,10 +127,10 @@ Error checkLaunch(const Launch &launch) {
   if (Error error = checkGrid(launch))
     return error;
   const uint64_t lds = uint64_t(kernel.ldsBytes) + launch.dynamicLdsBytes;
-  if (lds > kernel.program->target->row().maxLdsBytes)
-    return createStringError("kernel " + kernel.name + ": " + Twine(lds) +
-                             " bytes of LDS, at most " +
-                             Twine(kernel.program->target->row().maxLdsBytes) + " are available");
+  if (lds > targets::Fact::maxLdsBytes(kernel.program->target->row()))
+    return createStringError(
+        "kernel " + kernel.name + ": " + Twine(lds) + " bytes of LDS, at most " +
+        Twine(targets::Fact::maxLdsBytes(kernel.program->target->row())) + " are available");
   if (launch.kernarg.size() < kernel.explicitKernargSize)
     return createStringError("kernel " + kernel.name + ": " + Twine(launch.kernarg.size()) +
                              " bytes of arguments, the kernel takes " +

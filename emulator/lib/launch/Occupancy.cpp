@@ -9,6 +9,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact groupsPerUnit, ldsPerUnit, wavesPerSimd;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 static constexpr unsigned kSimds = 4;
@@ -16,21 +20,21 @@ static constexpr unsigned kSimds = 4;
 Occupancy occupancy(const Kernel &kernel, uint32_t threads, uint32_t dynamicLdsBytes) {
   const targets::Target &target = kernel.program->target->row();
   Occupancy found;
-  found.maxWavesPerSimd = target.wavesPerSimd;
+  found.maxWavesPerSimd = targets::Fact::wavesPerSimd(target);
   if (threads == 0 || threads > kernel.maxWorkgroupSize)
     return found;
   const unsigned half = kernel.waveSize == 64 && target.hasWave32 ? 2 : 1;
   found.vgprs = unsigned(
       alignTo(allocatedVgprs(kernel, target), target.vgprAllocation(unsigned(kernel.waveSize))));
   const unsigned waves = unsigned(divideCeil(threads, kernel.waveSize));
-  found.byWaves = target.wavesPerSimd * kSimds / waves;
+  found.byWaves = targets::Fact::wavesPerSimd(target) * kSimds / waves;
   found.byRegisters = target.vgprsPerSimd / half / found.vgprs * kSimds / waves;
   found.workgroups = std::min(found.byWaves, found.byRegisters);
   if (waves > 1)
-    found.byBarriers = target.groupsPerUnit;
+    found.byBarriers = targets::Fact::groupsPerUnit(target);
   found.ldsBytes = kernel.ldsBytes + dynamicLdsBytes;
   if (found.ldsBytes)
-    found.byLds = target.ldsPerUnit / found.ldsBytes;
+    found.byLds = targets::Fact::ldsPerUnit(target) / found.ldsBytes;
   for (const std::optional<unsigned> &limit : {found.byBarriers, found.byLds})
     if (limit)
       found.workgroups = std::min(found.workgroups, *limit);

@@ -4,10 +4,16 @@
 #include <algorithm>
 #include <cwchar>
 
+namespace rubia::targets::Fact {
+extern const GenerationFact architectedFlatScratch, hasDx10ClampAndIeee, packedWorkItemIds,
+    vgprGranule32, vgprGranule64, workgroupIdsInTtmp;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 unsigned allocatedVgprs(const Kernel &kernel, const targets::Target &target) {
-  unsigned granule = kernel.waveSize == 32 ? target.vgprGranule32 : target.vgprGranule64;
+  unsigned granule = kernel.waveSize == 32 ? targets::Fact::vgprGranule32(target)
+                                           : targets::Fact::vgprGranule64(target);
   return ((kernel.resource1 & 63) + 1) * granule;
 }
 
@@ -18,7 +24,7 @@ KernargPreload kernargPreload(const Kernel &kernel) {
 /// MODE as COMPUTE_PGM_RSRC1 sets it.
 static uint32_t initialMode(const Kernel &kernel, const targets::Target &target) {
   uint32_t mode = kernel.resource1 >> 12 & 0xff; // rounding and denormals
-  if (target.hasDx10ClampAndIeee)
+  if (targets::Fact::hasDx10ClampAndIeee(target))
     mode |= (kernel.resource1 >> 21 & 1) << 8 | (kernel.resource1 >> 23 & 1) << 9;
   mode |= (kernel.resource1 >> 26 & 1) << 23; // FP16_OVFL
   return mode;
@@ -69,7 +75,7 @@ static void writeUserScalars(Wave &wave, const Kernel &kernel, const WaveInputs 
   if (properties & 64)
     wave.scalars[next++] = kernel.scratchBytes;
 
-  if (target.architectedFlatScratch)
+  if (targets::Fact::architectedFlatScratch(target))
     wave.setPair(kFlatScratch, uint64_t(wave.scratch));
 }
 
@@ -78,7 +84,7 @@ static void writeSystemScalars(Wave &wave, const Launch &launch, Dim3 workgroup)
   const Kernel &kernel = *launch.kernel;
   const targets::Target &target = kernel.program->target->row();
   unsigned next = kernel.resource2 >> 1 & 31;
-  if (target.workgroupIdsInTtmp) {
+  if (targets::Fact::workgroupIdsInTtmp(target)) {
     wave.scalars[kTtmp + 9] = workgroup.x;
     // Without z LLVM's kernels read all of it as y.
     const bool hasZ = kernel.resource2 >> 9 & 1;
@@ -96,14 +102,17 @@ static void writeSystemScalars(Wave &wave, const Launch &launch, Dim3 workgroup)
     const uint32_t waves = uint32_t((launch.block.count() + kernel.waveSize - 1) / kernel.waveSize);
     wave.scalars[next++] = (wave.indexInGroup == 0 ? 1u << 31 : 0) | (waves & 63);
   }
-  if (!target.architectedFlatScratch && kernel.resource2 & 1) // the waves' parts are in order
+  if (!targets::Fact::architectedFlatScratch(target) &&
+      kernel.resource2 & 1) // the waves' parts are in order
     wave.scalars[next++] = wave.indexInGroup * wave.scratchPerLane * wave.lanes();
 }
 
 /// How many registers the ids of work-items take.
 static unsigned workItemRegisters(const Kernel &kernel) {
   const unsigned enabled = kernel.resource2 >> 11 & 3; // 0: x, 1: x y, 2: x y z
-  return kernel.program->target->row().packedWorkItemIds ? 1 : std::min(enabled, 2u) + 1;
+  return targets::Fact::packedWorkItemIds(kernel.program->target->row())
+             ? 1
+             : std::min(enabled, 2u) + 1;
 }
 
 /// Ids that the descriptor does not ask for are not there: packed ones are zero, the registers of
@@ -122,7 +131,7 @@ static void writeWorkItems(Wave &wave, const Launch &launch) {
     }
   };
   for (unsigned lane = 0; lane < wave.lanes(); ++lane, step()) {
-    if (kernel.program->target->row().packedWorkItemIds) {
+    if (targets::Fact::packedWorkItemIds(kernel.program->target->row())) {
       wave.vgpr(vectorOffset(0), lane) = (x & 1023) | (enabled >= 1 ? (y & 1023) << 10 : 0) |
                                          (enabled >= 2 ? (z & 1023) << 20 : 0);
     } else {

@@ -50,7 +50,7 @@ template <class T, Half16 Part = Half16::Whole> struct Narrow {
 /// ECC (CDNA4 ISA "16-bit Memory Operations").
 template <class Kind> void prepareHalves(const Wave &w, uint32_t *registers, uint32_t mask) {
   if constexpr (Kind::kPart != Half16::Whole)
-    if (w.group->target->loadsOf16BitsClear())
+    if (w.group->target->loadsOf16BitsClear)
       for (uint32_t rest = mask; rest; rest &= rest - 1)
         registers[std::countr_zero(rest)] = 0;
 }

@@ -9,6 +9,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact cacheLineBytes, wideLdsReads;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 void Cost::add(const Cost &other) {
@@ -40,7 +44,7 @@ const CostObserver::Known &CostObserver::look(size_t index) {
 
 void CostObserver::countMemory(Cost &cost, const Known &is, const Accesses &accesses) {
   const targets::Target &target = code.program->target->row();
-  const MemoryCost memory = memoryCost(target.cacheLineBytes, accesses.lanes);
+  const MemoryCost memory = memoryCost(targets::Fact::cacheLineBytes(target), accesses.lanes);
   cost.memory.add(memory);
   (accesses.atomic                            ? totals.atomics
    : is.kind == InstructionClass::GlobalStore ? totals.stores
@@ -93,8 +97,8 @@ std::vector<uint64_t> CostObserver::waves() const {
 Profile CostObserver::profile() const {
   const Program &program = *code.program;
   Profile all = totals;
-  all.lineBytes = program.target->row().cacheLineBytes;
-  all.ldsBanks = program.target->row().wideLdsReads ? 64 : 32;
+  all.lineBytes = targets::Fact::cacheLineBytes(program.target->row());
+  all.ldsBanks = targets::Fact::wideLdsReads(program.target->row()) ? 64 : 32;
   std::map<std::pair<std::string, unsigned>, LineCost> byLine;
   for (size_t i = 0; i < costs.size(); ++i) {
     if (costs[i].waves == 0)

@@ -4,6 +4,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact crossedLdsReads, wideLdsReads;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 void MemoryCost::add(const MemoryCost &other) {
@@ -23,10 +27,10 @@ struct Grouping {
 
   Grouping(const targets::Target &target, const LaneAccess &access) {
     const bool read = access.reads && !access.writes;
-    const bool wide = target.wideLdsReads && read;
+    const bool wide = targets::Fact::wideLdsReads(target) && read;
     if (access.bytes > 8) {
       lanes = wide && access.bytes == 16 ? 16 : 8;
-      crossed = target.crossedLdsReads && read;
+      crossed = targets::Fact::crossedLdsReads(target) && read;
     } else if (access.bytes > 4) {
       lanes = wide ? 32 : 16;
     }

@@ -4,6 +4,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact hasDies;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 OrderCaches::OrderCaches(const Target &target, const Memory &memory, unsigned agents,
@@ -12,7 +16,7 @@ OrderCaches::OrderCaches(const Target &target, const Memory &memory, unsigned ag
   const unsigned isa = target.row().isa;
   hasPairs = hasL1 = isa >= 10;
   // Three times in four an agent has several L2s, where it may.
-  const unsigned l2PerAgent = target.row().hasDies && !random.oneIn(4) ? 2 : 1;
+  const unsigned l2PerAgent = targets::Fact::hasDies(target.row()) && !random.oneIn(4) ? 2 : 1;
   severalL2 = l2PerAgent > 1;
   evicts = random.oneIn(2);
   // Before gfx12 RDNA reaches what other agents see past the L2.

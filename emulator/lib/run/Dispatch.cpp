@@ -19,6 +19,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact ldsGranule;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 namespace {
@@ -65,7 +69,7 @@ RunningGroup::RunningGroup(Dispatch &dispatch, const Program &program, unsigned 
   registers = PooledMemory(size_t(count) * blocks * blockStride * sizeof(uint32_t));
   uint32_t ldsSize = kernel.ldsBytes + dispatch.launch.dynamicLdsBytes;
   if (dispatch.bounds.lds) {
-    const uint32_t granule = program.target->row().ldsGranule;
+    const uint32_t granule = targets::Fact::ldsGranule(program.target->row());
     ldsSize = (ldsSize + granule - 1) / granule * granule;
     shared.ldsHole = ldsSize + 16;
   }

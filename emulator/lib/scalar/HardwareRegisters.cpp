@@ -6,13 +6,17 @@
 #include "emulator/lib/scalar/ControlFlow.h"
 #include "emulator/lib/scalar/ScalarAlu.h"
 
+namespace rubia::targets::Fact {
+extern const GenerationFact hasDx10ClampAndIeee;
+} // namespace rubia::targets::Fact
+
 namespace rubia::emulator {
 
 static constexpr uint32_t kGprIndexEnable = 1u << 27, kSkipEnable = 1u << 28; // gfx9
 
 void Wave::setMode(uint32_t value) {
   // gfx12 has neither bit: NaNs clamp to zero, and signaling NaNs are nothing special.
-  const bool hasIeee = !group || group->target->hasDx10ClampAndIeee;
+  const bool hasIeee = !group || targets::Fact::hasDx10ClampAndIeee(*group->target);
   modeRegister = hasIeee ? value : value & ~0x300u;
   FloatMode &mode = lane.mode;
   mode.round32 = value & 3;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/analysis/Target.h"
+#include "targets/Generation.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/TargetParser.h"
 #include "llvm/TargetParser/Triple.h"

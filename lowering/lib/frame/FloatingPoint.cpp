@@ -11,6 +11,9 @@ using namespace llvm;
 namespace rubia::settings::FlushMode {
 extern const Word Native;
 } // namespace rubia::settings::FlushMode
+namespace rubia::targets::Fact {
+extern const GenerationFact hasNumberMinMax;
+} // namespace rubia::targets::Fact
 
 namespace rubia::lowering {
 
@@ -233,7 +236,8 @@ static Value *extremeOf(FunctionLowering &fn, const Extreme &extreme, bool keeps
     Type *type = elements[0]->getType();
     Value *result =
         inMode(fn, {Rounding::NearestEven, /*flushesF32=*/false},
-               fn.target().row->hasNumberMinMax ? extreme.numberF32 : extreme.f32, type, elements);
+               targets::Fact::hasNumberMinMax(*fn.target().row) ? extreme.numberF32 : extreme.f32,
+               type, elements);
     if (!keepsNan)
       return result;
     return b.CreateSelect(b.CreateFCmpUNO(elements[0], elements[1]), ConstantFP::getNaN(type),

@@ -30,6 +30,9 @@ extern const Word Memory;
 namespace rubia::settings::SharedMemory {
 extern const Word Cluster;
 } // namespace rubia::settings::SharedMemory
+namespace rubia::targets::Fact {
+extern const GenerationFact hasDx10ClampAndIeee, maxLdsBytes;
+} // namespace rubia::targets::Fact
 
 namespace rubia::lowering {
 
@@ -272,7 +275,7 @@ void UnitLowering::setCommonAttributes(Function &llvmFunction) const {
                          flushesF32Denormals ? "preserve-sign,preserve-sign" : "ieee,ieee");
   // Minimum and maximum take the number, also against a signalling NaN: without this mode bit that
   // needs two instructions more.
-  if (target.row->hasDx10ClampAndIeee)
+  if (targets::Fact::hasDx10ClampAndIeee(*target.row))
     llvmFunction.addFnAttr("amdgpu-ieee", "false");
   llvmFunction.addFnAttr("uniform-work-group-size", "true");
   if (options.code.is(settings::LocalArrays::Memory))
@@ -319,11 +322,11 @@ void UnitLowering::checkKernel(const ptx::Function &kernel) {
                             "' is a name that Rubia or the linker uses in every code object",
                         /*unsupported=*/true));
   uint64_t shared = staticSharedBytes(kernel, barriers.words);
-  if (shared > target.row->maxLdsBytes)
+  if (shared > targets::Fact::maxLdsBytes(*target.row))
     report(diagnosticAt(kernel.place, kernel,
                         "'" + kernel.name + "' declares " + Twine(shared) +
                             " bytes of shared memory, " + target.name() + " has " +
-                            Twine(target.row->maxLdsBytes),
+                            Twine(targets::Fact::maxLdsBytes(*target.row)),
                         /*unsupported=*/true));
   if (sharedInMemory() && sharedLayout.dynamic > abi::kSharedSlotBytes)
     report(diagnosticAt(kernel.place, kernel,

@@ -24,6 +24,9 @@ extern const Word Safe;
 namespace rubia::settings::NanMode {
 extern const Word Canonical;
 } // namespace rubia::settings::NanMode
+namespace rubia::targets::Fact {
+extern const GenerationFact addsF32InMemory;
+} // namespace rubia::targets::Fact
 
 namespace rubia::lowering {
 namespace {
@@ -130,7 +133,7 @@ bool hasInstruction(const FunctionLowering &fn, const Atomic &atomic, AtomicRMWI
     return false;
   if (!type->isFloatTy() || atomic.inLds())
     return true; // LLVM's loops for f64 and f16 are as good: their denormals are always kept
-  return target.row->addsF32InMemory && thisMemory;
+  return targets::Fact::addsF32InMemory(*target.row) && thisMemory;
 }
 
 // PTX ISA: atom.add.f32 in global memory flushes denormals, in shared memory it does not. A generic

@@ -18,6 +18,9 @@ using namespace llvm;
 namespace rubia::settings::NanMode {
 extern const Word Canonical;
 } // namespace rubia::settings::NanMode
+namespace rubia::targets::Fact {
+extern const GenerationFact waitsForTranscendentals;
+} // namespace rubia::targets::Fact
 
 namespace rubia::lowering {
 
@@ -88,7 +91,8 @@ static Value *roundToIntegral(FunctionLowering &fn, const ptx::Spelling &spellin
 
 static Value *convertByHardware(FunctionLowering &fn, Value *value, bool toSigned) {
   IRBuilder<> &b = fn.builder();
-  std::string text = fn.target().row->waitsForTranscendentals ? "s_waitcnt_depctr 0xfff\n\t" : "";
+  std::string text =
+      targets::Fact::waitsForTranscendentals(*fn.target().row) ? "s_waitcnt_depctr 0xfff\n\t" : "";
   text += toSigned ? "v_cvt_i32_" : "v_cvt_u32_";
   text += value->getType()->isDoubleTy() ? "f64 $0, $1" : "f32 $0, $1";
   auto *type = FunctionType::get(b.getInt32Ty(), {value->getType()}, /*isVarArg=*/false);

@@ -16,6 +16,9 @@ using namespace llvm;
 namespace rubia::settings::NanMode {
 extern const Word Canonical;
 } // namespace rubia::settings::NanMode
+namespace rubia::targets::Fact {
+extern const GenerationFact hasModeInstructions, waitsForTranscendentals;
+} // namespace rubia::targets::Fact
 
 namespace rubia::lowering {
 
@@ -41,7 +44,7 @@ static std::string modeSwitch(const Target &target, FloatMode mode, bool withRou
   unsigned rounding = static_cast<unsigned>(mode.rounding) * 0b0101;
   unsigned denormals = mode.flushesF32 ? 0b1100 : 0b1111;
   auto hex = [](unsigned value) { return "0x" + utohexstr(value, /*LowerCase=*/true); };
-  if (target.row->hasModeInstructions) {
+  if (targets::Fact::hasModeInstructions(*target.row)) {
     std::string text;
     if (withRounding)
       text += "s_round_mode " + hex(rounding) + "\n\t";
@@ -70,7 +73,7 @@ static Value *block(FunctionLowering &fn, StringRef text, StringRef results, Typ
     types.push_back(operand->getType());
   }
   std::string waiting =
-      fn.target().row->waitsForTranscendentals ? "s_waitcnt_depctr 0xfff\n\t" : "";
+      targets::Fact::waitsForTranscendentals(*fn.target().row) ? "s_waitcnt_depctr 0xfff\n\t" : "";
   auto *type = FunctionType::get(result, types, /*isVarArg=*/false);
   auto *assembly = InlineAsm::get(type, waiting + text.rtrim().str(), constraints,
                                   /*hasSideEffects=*/false);

@@ -9,6 +9,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact hasRowShare, hasRowXmask;
+} // namespace rubia::targets::Fact
+
 namespace rubia::lowering {
 namespace {
 
@@ -70,7 +74,7 @@ Value *exchangeByXor(FunctionLowering &fn, Value *value, unsigned mask) {
   };
   if (mask < 4)
     return withinQuad(value, mask);
-  if (fn.target().row->hasRowXmask) {
+  if (targets::Fact::hasRowXmask(*fn.target().row)) {
     if (mask < 16)
       return moveDpp(fn, value, kRowXor | mask);
     return fromOtherRow(fn, value, [&](unsigned lane) { return lane ^ mask; });
@@ -97,7 +101,7 @@ Value *shiftLanes(FunctionLowering &fn, Value *value, int distance) {
   const bool down = distance > 0;
   if (lanes == 16)
     return exchangeByXor(fn, value, 16);
-  if (!fn.target().row->hasRowXmask)
+  if (!targets::Fact::hasRowXmask(*fn.target().row))
     return lanes == 1 ? moveDpp(fn, value, down ? kWaveShiftDown : kWaveShiftUp) : nullptr;
   Value *other = fromOtherRow(fn, value, [&](unsigned lane) { return lane + unsigned(distance); });
   return lanes > 16 ? other
@@ -114,7 +118,7 @@ Value *broadcastLane(FunctionLowering &fn, Value *value, unsigned lane, unsigned
   case 4:
     return moveDpp(fn, value, quadPermute([&](unsigned) { return lane; }));
   case 16:
-    if (!fn.target().row->hasRowShare)
+    if (!targets::Fact::hasRowShare(*fn.target().row))
       return nullptr;
     return moveDpp(fn, value, kRowBroadcast | lane);
   case 32:

@@ -16,6 +16,9 @@ using namespace llvm;
 namespace rubia::settings::NanMode {
 extern const Word Any, Canonical;
 } // namespace rubia::settings::NanMode
+namespace rubia::targets::Fact {
+extern const GenerationFact convertsBfloat;
+} // namespace rubia::targets::Fact
 
 namespace rubia::lowering {
 
@@ -215,8 +218,8 @@ static Value *convertByHardware(FunctionLowering &fn, const ptx::Instruction &in
   bool relu = spelling.has(ptx::Mod::Relu);
   if (fn.options().code.is(settings::NanMode::Canonical) || !spelling.has(ptx::Mod::Rn))
     return nullptr;
-  if (to.format == &kBf16 && fn.target().row->convertsBfloat && !fn.flushesF32Denormals() &&
-      !relu && !spelling.has(ptx::Mod::Satfinite))
+  if (to.format == &kBf16 && targets::Fact::convertsBfloat(*fn.target().row) &&
+      !fn.flushesF32Denormals() && !relu && !spelling.has(ptx::Mod::Satfinite))
     return toBfloatsByHardware(fn, values[0], values[1]);
   if ((to.format == &kE4m3 || to.format == &kE5m2) &&
       fn.target().row->float8 == targets::Float8::Ocp)

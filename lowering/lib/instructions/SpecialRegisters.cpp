@@ -7,6 +7,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact hasCycleCounter;
+} // namespace rubia::targets::Fact
+
 namespace rubia::lowering {
 
 using Special = ptx::SpecialRegister;
@@ -14,10 +18,11 @@ using Special = ptx::SpecialRegister;
 // A 64-bit counter of cycles. RDNA 3 has only 20 bits of them, so there it is the constant 100 MHz
 // counter; PTX ISA: special-registers-clock promises a counter, not its rate.
 static Value *cycles(FunctionLowering &fn) {
-  return fn.builder().CreateIntrinsic(
-      fn.intType(64),
-      fn.target().row->hasCycleCounter ? Intrinsic::readcyclecounter : Intrinsic::readsteadycounter,
-      {});
+  return fn.builder().CreateIntrinsic(fn.intType(64),
+                                      targets::Fact::hasCycleCounter(*fn.target().row)
+                                          ? Intrinsic::readcyclecounter
+                                          : Intrinsic::readsteadycounter,
+                                      {});
 }
 
 // s_memrealtime counts at 100 MHz on every target; %globaltimer is in nanoseconds.

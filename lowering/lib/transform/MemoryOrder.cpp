@@ -21,6 +21,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact releasesMustWait;
+} // namespace rubia::targets::Fact
+
 namespace rubia::lowering {
 
 namespace {
@@ -82,7 +86,7 @@ void makeExplicit(Instruction &instruction, bool waits) {
 void makeOrderExplicit(Module &module, const Target &target) {
   for (Function &function : module)
     for (Instruction &instruction : make_early_inc_range(instructions(function)))
-      makeExplicit(instruction, target.row->releasesMustWait);
+      makeExplicit(instruction, targets::Fact::releasesMustWait(*target.row));
 }
 
 } // namespace rubia::lowering

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Miscompiles of LLVM 22.1 that arithmetic runs into (docs/errata.md): each test fails without the
 // work-around.
+#include "targets/Generation.h"
 #include "tests/Targets.h"
 #include "tests/lowering/arithmetic/Harness.h"
 #include <algorithm>

@@ -17,6 +17,9 @@ using namespace rubia::lowering::test;
 namespace rubia::settings::AtomicsMode {
 extern const Word Fast, Safe;
 } // namespace rubia::settings::AtomicsMode
+namespace rubia::targets::Fact {
+extern const GenerationFact addsF32InMemory;
+} // namespace rubia::targets::Fact
 
 namespace {
 
@@ -70,7 +73,7 @@ std::vector<std::string> assemblyOf(ArrayRef<std::string> bodies, const char *ar
 }
 
 bool isModern(StringRef arch) { return rubia::test::rowOf(arch).atomicsReachHost; }
-bool addsF32(StringRef arch) { return rubia::test::rowOf(arch).addsF32InMemory; }
+bool addsF32(StringRef arch) { return targets::Fact::addsF32InMemory(rubia::test::rowOf(arch)); }
 bool addsF64(StringRef arch) {
   return rubia::test::rowOf(arch).accumulators == rubia::targets::Accumulators::Shared;
 }
