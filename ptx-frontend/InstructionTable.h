@@ -13,11 +13,12 @@
 namespace rubia::ptx {
 
 struct ModifierSet {
-  uint64_t words[(kModifierCount + 63) / 64] = {};
-  constexpr bool contains(Mod mod) const {
+  static constexpr unsigned kCapacity = 640; // InstructionTable.cpp asserts that all rows fit
+  uint64_t words[kCapacity / 64] = {};
+  constexpr bool contains(Modifier mod) const {
     return words[unsigned(mod) / 64] >> (unsigned(mod) % 64) & 1;
   }
-  constexpr void insert(Mod mod) { words[unsigned(mod) / 64] |= 1ull << (unsigned(mod) % 64); }
+  constexpr void insert(Modifier mod) { words[unsigned(mod) / 64] |= 1ull << (unsigned(mod) % 64); }
 };
 
 struct Version {
@@ -114,7 +115,7 @@ struct OperandSlot {
   StateSpace space = StateSpace::None; // SpaceRule::Fixed; None: generic
   uint8_t insideCount = 0;             // [a, c]: further operands in the brackets: Form::inside()
   char name = 0;                       // first letter in the row
-  Mod condition = Mod::None;           // {.x?, c}  there exactly if the spelling has this modifier
+  Modifier condition = Mod::None;      // {.x?, c}  there exactly if the spelling has this modifier
   bool optional : 1 = false;           // {, c}
   bool destination : 1 = false;        // written: the first one if it is called d, p or f, or :out
   bool pair : 1 = false;               // p{|q}
@@ -170,10 +171,10 @@ struct Form {
 llvm::ArrayRef<Form> instructionForms();
 
 /// The modifier with this text (".ftz"), or Mod::None.
-Mod modifierNamed(llvm::StringRef text);
+Modifier modifierNamed(llvm::StringRef text);
 
 /// What a spelling with this modifier needs, whatever else it has: 0.0 and 0 for most.
-Version versionOf(Mod mod);
-unsigned smOf(Mod mod);
+Version versionOf(Modifier mod);
+unsigned smOf(Modifier mod);
 
 } // namespace rubia::ptx

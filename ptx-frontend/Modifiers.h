@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modifiers of instructions: rows of Modifiers.def.
+//
+// No header has the names, so a new row compiles the tables again and nothing else. A file that
+// names modifiers declares those:
+//   namespace rubia::ptx::Mod {
+//   extern const Modifier Ftz, Sat;
+//   } // namespace rubia::ptx::Mod
+// A name without a row does not link. The names are no constant expressions. A constexpr table
+// holds a `const Modifier &`.
 #pragma once
 
 #include "ptx-frontend/Types.h"
@@ -37,20 +45,15 @@ enum class ModCategory : uint8_t {
   Async,    // what asynchronous instructions say
 };
 
-enum class Mod : uint16_t {
-  None,
-#define PTX_MODIFIER(Name, ...) Name,
-#include "ptx-frontend/Modifiers.def"
-};
+enum class Modifier : uint16_t; // the number of the row, from 1
+namespace Mod {
+inline constexpr Modifier None{};
+}
 
-inline constexpr unsigned kModifierCount = 1 // Mod::None
-#define PTX_MODIFIER(...) +1
-#include "ptx-frontend/Modifiers.def"
-    ;
-
-llvm::StringRef textOf(Mod mod); // ".ftz"
-ModCategory categoryOf(Mod mod);
-Type typeOf(Mod mod);        // Type::None unless categoryOf(mod) is Type
-StateSpace spaceOf(Mod mod); // StateSpace::None unless categoryOf(mod) is Space
+unsigned modifierCount();             // the rows and Mod::None; all numbers are below
+llvm::StringRef textOf(Modifier mod); // ".ftz"
+ModCategory categoryOf(Modifier mod);
+Type typeOf(Modifier mod);        // Type::None unless categoryOf(mod) is Type
+StateSpace spaceOf(Modifier mod); // StateSpace::None unless categoryOf(mod) is Space
 
 } // namespace rubia::ptx

@@ -116,9 +116,9 @@ struct Spelling {
   uint16_t form; // row of Instructions.def
   /// In textual order, without the opcode; then those that the module's version and target imply
   /// (.ftz on sm_1x).
-  llvm::ArrayRef<Mod> modifiers;
+  llvm::ArrayRef<Modifier> modifiers;
 
-  bool has(Mod mod) const;
+  bool has(Modifier mod) const;
   /// The n-th type modifier (0 = first as written): `cvt.f32.s32` has F32, S32. Type::None if there
   /// are fewer.
   Type type(unsigned n = 0) const;
@@ -128,7 +128,7 @@ struct Spelling {
   /// addresses and `mov` of anything.
   Type operandType(unsigned n) const;
   /// First modifier of a category, or Mod::None.
-  Mod first(ModCategory category) const;
+  Modifier first(ModCategory category) const;
   StateSpace space() const;     // of .global, .shared, .shared::cta, ...; None: generic
   unsigned vectorWidth() const; // 1, 2, 4, 8
 };

@@ -7,7 +7,12 @@
 #include <cmath>
 
 using namespace llvm;
-using rubia::ptx::Mod;
+
+namespace rubia::ptx::Mod {
+extern const Modifier Approx, Ftz;
+} // namespace rubia::ptx::Mod
+
+namespace Mod = rubia::ptx::Mod;
 using rubia::ptx::Operand;
 using rubia::ptx::Type;
 

@@ -17,6 +17,10 @@ using rubia::ptx::Type;
 namespace rubia::ptx::Op {
 extern const Operation Bra, Call, Mov, Red, Setp, St;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Cc;
+} // namespace rubia::ptx::Mod
+
 namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {

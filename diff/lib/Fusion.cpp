@@ -16,7 +16,12 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
-using rubia::ptx::Mod;
+
+namespace rubia::ptx::Mod {
+extern const Modifier Ftz, Sat;
+} // namespace rubia::ptx::Mod
+
+namespace Mod = rubia::ptx::Mod;
 using rubia::ptx::Operand;
 using rubia::ptx::Operation;
 using rubia::ptx::Type;

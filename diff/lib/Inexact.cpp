@@ -4,7 +4,12 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
-using rubia::ptx::Mod;
+
+namespace rubia::ptx::Mod {
+extern const Modifier Acquire, Approx, Cas, Exch, Full, Relaxed, Volatile;
+} // namespace rubia::ptx::Mod
+
+namespace Mod = rubia::ptx::Mod;
 using rubia::ptx::Operation;
 using rubia::ptx::StateSpace;
 using rubia::ptx::Type;

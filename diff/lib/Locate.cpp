@@ -25,6 +25,9 @@ using rubia::ptx::StateSpace;
 namespace rubia::ptx::Op {
 extern const Operation Atom, Red, St, WmmaStore;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Col;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::capsule {
 namespace {

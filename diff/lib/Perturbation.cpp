@@ -19,7 +19,12 @@
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
-using rubia::ptx::Mod;
+
+namespace rubia::ptx::Mod {
+extern const Modifier Ftz, Grad;
+} // namespace rubia::ptx::Mod
+
+namespace Mod = rubia::ptx::Mod;
 using rubia::ptx::Operand;
 using rubia::ptx::Type;
 

@@ -12,7 +12,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
-using rubia::ptx::Mod;
+namespace Mod = rubia::ptx::Mod;
 using rubia::ptx::Operand;
 using rubia::ptx::Operation;
 using rubia::ptx::StateSpace;

@@ -30,6 +30,10 @@ namespace rubia::ptx::Op {
 extern const Operation Atom, Bra, BrxIdx, Call, Cvta, Exit, Ld, Ldmatrix, MbarrierArrive,
     MbarrierWait, Mov, Red, Ret, St, WmmaLoad;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Mmio, Relaxed, Release, Volatile;
+} // namespace rubia::ptx::Mod
+
 namespace Op = rubia::ptx::Op;
 
 namespace rubia::capsule {
@@ -127,11 +131,11 @@ const Operand *accessOf(const ptx::Instruction &instruction) {
 /// Others may change at once what those that are not weak store; other CTAs' memory is not read.
 bool isReadAgain(const ptx::Instruction &instruction) {
   const ptx::Spelling &spelling = *instruction.spelling;
-  constexpr ptx::Mod kStrong[] = {ptx::Mod::Volatile, ptx::Mod::Relaxed, ptx::Mod::Release,
-                                  ptx::Mod::Mmio};
+  const ptx::Modifier kStrong[] = {ptx::Mod::Volatile, ptx::Mod::Relaxed, ptx::Mod::Release,
+                                   ptx::Mod::Mmio};
   return instruction.op() == Op::St && accessOf(instruction) &&
          ptx::sizeInBits(spelling.type()) <= 64 && !spelling.text.contains("::cluster") &&
-         none_of(kStrong, [&](ptx::Mod mod) { return spelling.has(mod); });
+         none_of(kStrong, [&](ptx::Modifier mod) { return spelling.has(mod); });
 }
 
 StringRef spaceOf(const TraceSite &site) {

@@ -11,6 +11,8 @@ using llvm::StringRef;
 
 namespace rubia::ptx {
 
+static_assert(std::size(kModifierTexts) <= ModifierSet::kCapacity);
+
 static constexpr Availability V(unsigned major, unsigned minor) {
   return {{uint8_t(major), uint8_t(minor)}, {}, 0};
 }
@@ -43,9 +45,10 @@ consteval std::array<Shape, std::size(kOperations)> shapesOfAll() {
     shape.hasForm = true;
     for (unsigned i = 0; i < form.modifierCount; ++i) {
       const ModifierSet &choices = form.modifierSlots[i].choices;
-      shape.hasSync |= choices.contains(Mod::Sync);
-      for (Mod type : {Mod::F32, Mod::F32x2, Mod::BF16, Mod::BF16x2})
-        shape.hasF32 |= choices.contains(type);
+      shape.hasSync |= choices.contains(Modifier(ModifierRow::Sync));
+      for (ModifierRow type :
+           {ModifierRow::F32, ModifierRow::F32x2, ModifierRow::BF16, ModifierRow::BF16x2})
+        shape.hasF32 |= choices.contains(Modifier(type));
     }
     for (unsigned i = 0; i < form.operandCount; ++i) {
       const OperandSlot &slot = form.operandSlots[i];
@@ -157,22 +160,6 @@ bool ConstantRange::allows(int64_t value) const {
   return false;
 }
 
-Mod modifierNamed(StringRef text) { return modifierWithText({text.data(), text.size()}); }
-
-namespace {
-struct Need {
-  Version version;
-  uint16_t sm = 0;
-};
-constexpr Need kNeeds[] = {
-    {},
-#define PTX_MODIFIER(Name, Text, Category) {},
-#define PTX_MODIFIER_SINCE(Name, Text, Category, Version_, Sm) {Version_.first, Sm},
-#include "ptx-frontend/Modifiers.def"
-};
-} // namespace
-
-Version versionOf(Mod mod) { return kNeeds[unsigned(mod)].version; }
-unsigned smOf(Mod mod) { return kNeeds[unsigned(mod)].sm; }
+Modifier modifierNamed(StringRef text) { return modifierWithText({text.data(), text.size()}); }
 
 } // namespace rubia::ptx

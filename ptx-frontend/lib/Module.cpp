@@ -7,6 +7,10 @@
 
 using llvm::StringRef;
 
+namespace rubia::ptx::Mod {
+extern const Modifier V2, V4, V8;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::ptx {
 
 Module::Module() : storage(std::make_unique<Storage>()) {}
@@ -23,17 +27,17 @@ std::string Function::registerName(RegisterId reg) const {
   return range.isNumbered ? (range.name + llvm::Twine(reg - range.first)).str() : range.name.str();
 }
 
-bool Spelling::has(Mod mod) const { return llvm::is_contained(modifiers, mod); }
+bool Spelling::has(Modifier mod) const { return llvm::is_contained(modifiers, mod); }
 
 Type Spelling::type(unsigned n) const {
-  for (Mod mod : modifiers)
+  for (Modifier mod : modifiers)
     if (Type type = typeOf(mod); type != Type::None && n-- == 0)
       return type;
   return Type::None;
 }
 
-Mod Spelling::first(ModCategory category) const {
-  for (Mod mod : modifiers)
+Modifier Spelling::first(ModCategory category) const {
+  for (Modifier mod : modifiers)
     if (categoryOf(mod) == category)
       return mod;
   return Mod::None;
@@ -52,16 +56,15 @@ Type Spelling::operandType(unsigned n) const {
 StateSpace Spelling::space() const { return spaceOf(first(ModCategory::Space)); }
 
 unsigned Spelling::vectorWidth() const {
-  switch (first(ModCategory::Vector)) {
-  case Mod::V2:
+  const Modifier vector = first(ModCategory::Vector);
+  if (vector == Mod::V2)
     return 2;
-  case Mod::V4:
+  if (vector == Mod::V4)
     return 4;
-  case Mod::V8:
+  if (vector == Mod::V8)
     return 8;
-  default: // no vector modifier
-    return 1;
-  }
+  return 1;
+  // no vector modifier
 }
 
 } // namespace rubia::ptx

@@ -14,13 +14,8 @@ NameTable::NameTable(StringRef text, size_t expected)
   slots.resize(std::max<size_t>(2048, llvm::PowerOf2Ceil(expected * 2)));
   mask = slots.size() - 1;
 
-  static constexpr StringRef kModifierTexts[] = {
-      "",
-#define PTX_MODIFIER(Name, Text, Category) Text,
-#include "ptx-frontend/Modifiers.def"
-  };
-  for (unsigned i = 1; i < std::size(kModifierTexts); ++i)
-    intern(kModifierTexts[i])->mod = Mod(i);
+  for (unsigned i = 1; i < modifierCount(); ++i)
+    intern(textOf(Modifier(i)))->mod = Modifier(i);
 
   static constexpr StringRef kDirectives[] = {
       "",

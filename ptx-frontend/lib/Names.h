@@ -83,7 +83,7 @@ struct Name {
   const MatchedSpelling *spelling = nullptr;
   Symbol symbol;
   uint32_t rejectedIn = 0; // as an instruction: the function, counted from 1, that reported it last
-  Mod mod = Mod::None;
+  Modifier mod = Mod::None;
   Directive directive = Directive::None;
 
   llvm::StringRef text() const { return {data, length}; }

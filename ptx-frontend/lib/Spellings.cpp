@@ -17,6 +17,16 @@ using llvm::Twine;
 namespace rubia::ptx::Op {
 extern const Operation Atom, CpAsync, Cvt, Ld, Red, St, Suld, Sured, Sust;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier A, A1d, A2d, A2dms, And, Approx, Arrive, ArriveDrop, Async, B, Base, Bulk, C,
+    Cc, Cluster, CommitGroup, CompleteTx, CpFenceproxy, Cta, Cvt, D, ExpectTx, F32, Fence,
+    Fractional, Ftz, Full, Geometry1d, Geometry2d, Geometry2dms, Geometry3d, Geometry5d, Grad, Hi,
+    Idx, Im2col, Init, Inval, L, LdReduce, Level, Lo, Load, Mbarrier, Mma, MmaAsync, NaN,
+    NoComplete, Or, P, Pack, Parity, PendingCount, Popc, Prefetch, Proxy, QueryCancel, R, Range,
+    Red, Reduce, Relu, Replace, Rm, Rp, Sat, Satfinite, SharedCta, Shiftamt, St, Store, Sync,
+    Tensor, TestWait, TileGather4, TileScatter4, To, TryCancel, TryWait, Uni, Wait, WaitLd, WaitSt,
+    Warp, Wide;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::ptx {
 
@@ -37,7 +47,7 @@ const llvm::StringMap<FormList> &formsByOpcode() {
 struct Word {
   StringRef opcode;
   SmallVector<StringRef, 8> texts; // of the modifiers, with their dots
-  SmallVector<Mod, 8> mods;        // Mod::None for an unknown one
+  SmallVector<Modifier, 8> mods;   // Mod::None for an unknown one
 };
 
 Word split(StringRef text) {
@@ -62,7 +72,7 @@ Word split(StringRef text) {
 }
 
 // `previous`: the slot before these is filled.
-bool matchesInOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods, bool previous = false) {
+bool matchesInOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Modifier> mods, bool previous = false) {
   if (slots.empty())
     return mods.empty();
   bool mayFill = !slots[0].withPrevious || previous;
@@ -86,21 +96,21 @@ struct Leftover {
 bool isPartOfName(const ModifierSlot &slot) {
   static const ModifierSet parts = [] {
     ModifierSet set;
-    for (Mod mod : {Mod::Lo,          Mod::Hi,         Mod::Wide,       Mod::To,
-                    Mod::L,           Mod::R,          Mod::Arrive,     Mod::Red,
-                    Mod::Warp,        Mod::Idx,        Mod::Async,      Mod::Bulk,
-                    Mod::Prefetch,    Mod::Tensor,     Mod::Proxy,      Mod::Replace,
-                    Mod::Load,        Mod::Store,      Mod::Mma,        Mod::MmaAsync,
-                    Mod::St,          Mod::Reduce,     Mod::LdReduce,   Mod::Sync,
-                    Mod::Full,        Mod::Cluster,    Mod::Wait,       Mod::Popc,
-                    Mod::And,         Mod::Or,         Mod::Pack,       Mod::A,
-                    Mod::B,           Mod::C,          Mod::D,          Mod::P,
-                    Mod::Base,        Mod::Level,      Mod::Grad,       Mod::Inval,
-                    Mod::Init,        Mod::WaitLd,     Mod::WaitSt,     Mod::ArriveDrop,
-                    Mod::ExpectTx,    Mod::CompleteTx, Mod::NoComplete, Mod::PendingCount,
-                    Mod::TestWait,    Mod::TryWait,    Mod::Parity,     Mod::CpFenceproxy,
-                    Mod::QueryCancel, Mod::Range,      Mod::Fractional, Mod::CommitGroup,
-                    Mod::TryCancel,   Mod::Cvt,        Mod::Fence,      Mod::Mbarrier})
+    for (Modifier mod : {Mod::Lo,          Mod::Hi,         Mod::Wide,       Mod::To,
+                         Mod::L,           Mod::R,          Mod::Arrive,     Mod::Red,
+                         Mod::Warp,        Mod::Idx,        Mod::Async,      Mod::Bulk,
+                         Mod::Prefetch,    Mod::Tensor,     Mod::Proxy,      Mod::Replace,
+                         Mod::Load,        Mod::Store,      Mod::Mma,        Mod::MmaAsync,
+                         Mod::St,          Mod::Reduce,     Mod::LdReduce,   Mod::Sync,
+                         Mod::Full,        Mod::Cluster,    Mod::Wait,       Mod::Popc,
+                         Mod::And,         Mod::Or,         Mod::Pack,       Mod::A,
+                         Mod::B,           Mod::C,          Mod::D,          Mod::P,
+                         Mod::Base,        Mod::Level,      Mod::Grad,       Mod::Inval,
+                         Mod::Init,        Mod::WaitLd,     Mod::WaitSt,     Mod::ArriveDrop,
+                         Mod::ExpectTx,    Mod::CompleteTx, Mod::NoComplete, Mod::PendingCount,
+                         Mod::TestWait,    Mod::TryWait,    Mod::Parity,     Mod::CpFenceproxy,
+                         Mod::QueryCancel, Mod::Range,      Mod::Fractional, Mod::CommitGroup,
+                         Mod::TryCancel,   Mod::Cvt,        Mod::Fence,      Mod::Mbarrier})
       set.insert(mod);
     return set;
   }();
@@ -116,7 +126,7 @@ constexpr uint64_t kOrdered = uint64_t(1) << unsigned(ModCategory::Type) |
                               uint64_t(1) << unsigned(ModCategory::Layout) |
                               uint64_t(1) << unsigned(ModCategory::Space);
 
-Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
+Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Modifier> mods) {
   Leftover leftover;
   SmallVector<bool, 16> used(mods.size(), false);
   bool previous = false;
@@ -148,10 +158,10 @@ Leftover matchInAnyOrder(ArrayRef<ModifierSlot> slots, ArrayRef<Mod> mods) {
 
 // `.sat.sat`: ptxas takes these twice. A long word must not cost the square of its length.
 constexpr size_t kMaxModifiers = 4 * kMaxModifierSlots;
-SmallVector<Mod, 8> withoutRepeats(ArrayRef<Mod> mods) {
-  SmallVector<Mod, 8> once;
+SmallVector<Modifier, 8> withoutRepeats(ArrayRef<Modifier> mods) {
+  SmallVector<Modifier, 8> once;
   ModifierSet seen;
-  for (Mod mod : mods) {
+  for (Modifier mod : mods) {
     bool repeatable = mod == Mod::Sat || mod == Mod::Cc || mod == Mod::Approx || mod == Mod::NaN ||
                       mod == Mod::Sync || mod == Mod::Uni || mod == Mod::Shiftamt ||
                       mod == Mod::Relu || mod == Mod::Satfinite;
@@ -162,7 +172,7 @@ SmallVector<Mod, 8> withoutRepeats(ArrayRef<Mod> mods) {
   return once;
 }
 
-bool namesAgree(const Form &form, ArrayRef<Mod> mods) {
+bool namesAgree(const Form &form, ArrayRef<Modifier> mods) {
   bool isBarrier = form.opcode.starts_with("bar");
   if (form.opcode == "tcgen05" && !form.modifiers()[0].choices.contains(mods[0]))
     return false;
@@ -186,7 +196,7 @@ bool namesAgree(const Form &form, ArrayRef<Mod> mods) {
   return true;
 }
 
-const Form *findForm(StringRef opcode, ArrayRef<Mod> mods) {
+const Form *findForm(StringRef opcode, ArrayRef<Modifier> mods) {
   auto found = formsByOpcode().find(opcode);
   if (found == formsByOpcode().end() || mods.size() > kMaxModifiers ||
       llvm::is_contained(mods, Mod::None))
@@ -194,7 +204,7 @@ const Form *findForm(StringRef opcode, ArrayRef<Mod> mods) {
   for (const Form *form : found->second)
     if (matchesInOrder(form->modifiers(), mods))
       return form;
-  SmallVector<Mod, 8> once = withoutRepeats(mods);
+  SmallVector<Modifier, 8> once = withoutRepeats(mods);
   for (const Form *form : found->second) {
     Leftover leftover = matchInAnyOrder(form->modifiers(), once);
     if (!leftover.missing && !leftover.unused && namesAgree(*form, once))
@@ -220,7 +230,7 @@ Type widened(Type type) {
 
 Type expectedType(const OperandSlot &slot, const Spelling &spelling) {
   Type last = Type::None;
-  for (Mod mod : spelling.modifiers)
+  for (Modifier mod : spelling.modifiers)
     if (typeOf(mod) != Type::None)
       last = typeOf(mod);
   switch (slot.typeRule) {
@@ -251,35 +261,25 @@ unsigned columnsOf(const Spelling &spelling) {
 // Components of coordinates. PTX ISA: texture-instructions-tex, tensor-dimensions-coordinates.
 unsigned coordinatesOf(const Spelling &spelling) {
   bool fiveTiles = spelling.has(Mod::TileGather4) || spelling.has(Mod::TileScatter4);
-  switch (spelling.first(ModCategory::Geometry)) {
-  case Mod::Geometry1d:
+  const Modifier geometry = spelling.first(ModCategory::Geometry);
+  if (geometry == Mod::Geometry1d)
     return 1;
-  case Mod::Geometry2d:
+  if (geometry == Mod::Geometry2d)
     return fiveTiles ? 5 : 2;
-  case Mod::A1d:
+  if (geometry == Mod::A1d)
     return 2;
-  case Mod::Geometry3d: // the fourth component of a texture's is ignored
+  if (geometry == Mod::Geometry3d) // the fourth component of a texture's is ignored
     return spelling.has(Mod::Tensor) ? 3 : 4;
-  case Mod::Geometry5d:
-    return 5;
-  default: // .4d, .a2d, .cube, .acube, .2dms, .a2dms
-    return 4;
-  }
+  return geometry == Mod::Geometry5d ? 5 : 4; // .4d, .a2d, .cube, .acube, .2dms, .a2dms
 }
 
 unsigned gradientsOf(const Spelling &spelling) {
-  switch (spelling.first(ModCategory::Geometry)) {
-  case Mod::Geometry1d:
-  case Mod::A1d:
+  const Modifier geometry = spelling.first(ModCategory::Geometry);
+  if (geometry == Mod::Geometry1d || geometry == Mod::A1d)
     return 1;
-  case Mod::Geometry2d:
-  case Mod::A2d:
-  case Mod::Geometry2dms:
-  case Mod::A2dms:
-    return 2;
-  default: // .3d, .cube, .acube
-    return 4;
-  }
+  const bool isPlane = geometry == Mod::Geometry2d || geometry == Mod::A2d ||
+                       geometry == Mod::Geometry2dms || geometry == Mod::A2dms;
+  return isPlane ? 2 : 4; // .3d, .cube, .acube
 }
 
 // PTX ISA: tensor-im2col-mode: one offset for each dimension but the first two; .im2col::w has two.
@@ -332,7 +332,7 @@ void findNeeds(MatchedSpelling &spelling) {
     spelling.version = std::max(spelling.version, version);
     spelling.sm = std::max(spelling.sm, uint16_t(sm));
   };
-  for (Mod mod : spelling.modifiers) {
+  for (Modifier mod : spelling.modifiers) {
     // ptxas has cp.async.ca.shared::cta from the first cp.async on.
     if (mod != Mod::SharedCta || spelling.op != Op::CpAsync)
       need(versionOf(mod), smOf(mod));
@@ -344,16 +344,10 @@ void findNeeds(MatchedSpelling &spelling) {
       (spelling.has(Mod::Rm) || spelling.has(Mod::Rp)))
     need({1, 0}, 13); // PTX ISA: floating-point-instructions
   // PTX ISA: surface-instructions: arrays and .3d came with PTX 3.0.
-  if (spelling.op == Op::Suld || spelling.op == Op::Sust || spelling.op == Op::Sured)
-    switch (spelling.first(ModCategory::Geometry)) {
-    case Mod::A1d:
-    case Mod::A2d:
-    case Mod::Geometry3d:
-      need({3, 0}, 0);
-      break;
-    default:
-      break;
-    }
+  const Modifier geometry = spelling.first(ModCategory::Geometry);
+  if ((spelling.op == Op::Suld || spelling.op == Op::Sust || spelling.op == Op::Sured) &&
+      (geometry == Mod::A1d || geometry == Mod::A2d || geometry == Mod::Geometry3d))
+    need({3, 0}, 0);
   // PTX ISA: generic-addressing.
   bool mayBeGeneric = spelling.op == Op::Atom || spelling.op == Op::Red || spelling.op == Op::Ld ||
                       spelling.op == Op::St;
@@ -370,8 +364,8 @@ void addImpliedModifiers(MatchedSpelling &spelling, Version version, unsigned sm
   bool isOld = version < Version{1, 4};
   if ((!isOld && sm >= 20) || !spelling.has(Mod::F32))
     return;
-  SmallVector<Mod, 8> mods(spelling.modifiers);
-  auto add = [&](Mod mod) { // where the instruction can have it
+  SmallVector<Modifier, 8> mods(spelling.modifiers);
+  auto add = [&](Modifier mod) { // where the instruction can have it
     mods.push_back(mod);
     bool can = findForm(spelling.row->opcode, mods);
     if (!can)
@@ -386,7 +380,7 @@ void addImpliedModifiers(MatchedSpelling &spelling, Version version, unsigned sm
       spelling.op == Op::Cvt && sizeInBits(spelling.type()) == 64 && version < Version{1, 5};
   if (approximates || (sm < 20 && !keeps))
     add(Mod::Ftz);
-  Mod *all = arena.Allocate<Mod>(mods.size());
+  Modifier *all = arena.Allocate<Modifier>(mods.size());
   std::copy(mods.begin(), mods.end(), all);
   spelling.modifiers = {all, mods.size()};
 }
@@ -397,7 +391,7 @@ MatchedSpelling *matchSpelling(StringRef text, llvm::BumpPtrAllocator &arena) {
   if (!form)
     return nullptr;
   auto *spelling = new (arena.Allocate<MatchedSpelling>()) MatchedSpelling{};
-  Mod *mods = arena.Allocate<Mod>(word.mods.size());
+  Modifier *mods = arena.Allocate<Modifier>(word.mods.size());
   std::copy(word.mods.begin(), word.mods.end(), mods);
   spelling->text = text;
   spelling->op = form->op;
@@ -472,8 +466,8 @@ std::string explainMismatch(StringRef text, StringRef where) {
         known.words[i] |= slot.choices.words[i];
   SmallVector<StringRef, 64> knownTexts;
   for (unsigned i = 1; i < 64 * std::size(known.words); ++i)
-    if (known.contains(Mod(i)))
-      knownTexts.push_back(textOf(Mod(i)));
+    if (known.contains(Modifier(i)))
+      knownTexts.push_back(textOf(Modifier(i)));
   for (unsigned i = 0; i < word.mods.size(); ++i) {
     if (word.mods[i] != Mod::None && known.contains(word.mods[i]))
       continue;
@@ -493,9 +487,10 @@ std::string explainMismatch(StringRef text, StringRef where) {
       return "modifier " + quoted(word.texts[leftover.unusedIndex]) + " is not allowed in " +
              quoted(text) + where.str();
     unsigned first = 1;
-    while (!leftover.missingSlot->choices.contains(Mod(first)))
+    while (!leftover.missingSlot->choices.contains(Modifier(first)))
       ++first;
-    return quoted(text) + where.str() + " lacks a modifier such as " + quoted(textOf(Mod(first)));
+    return quoted(text) + where.str() + " lacks a modifier such as " +
+           quoted(textOf(Modifier(first)));
   }
   for (const Form *form : found->second) {
     Leftover leftover = matchInAnyOrder(form->modifiers(), word.mods);

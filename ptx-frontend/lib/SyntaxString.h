@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ptx-frontend/InstructionTable.h"
+#include "ptx-frontend/lib/ModifierRows.h"
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -13,16 +14,10 @@ namespace rubia::ptx {
 
 void errorInSyntaxStringOfInstructionsDef(const char *what); // has no body: see above
 
-inline constexpr std::string_view kModifierTexts[] = {
-    "",
-#define PTX_MODIFIER(Name, Text, ...) Text,
-#include "ptx-frontend/Modifiers.def"
-};
-
 /// The modifiers in the order of their texts, for the search by halves.
 inline constexpr auto kModifiersByText = [] {
-  std::array<uint16_t, kModifierCount> order{};
-  for (unsigned i = 0; i < kModifierCount; ++i)
+  std::array<uint16_t, std::size(kModifierTexts)> order{};
+  for (unsigned i = 0; i < std::size(kModifierTexts); ++i)
     order[i] = uint16_t(i);
   std::sort(order.begin(), order.end(),
             [](unsigned a, unsigned b) { return kModifierTexts[a] < kModifierTexts[b]; });
@@ -30,11 +25,11 @@ inline constexpr auto kModifiersByText = [] {
 }();
 
 /// `text` has its dot.
-constexpr Mod modifierWithText(std::string_view text) {
+constexpr Modifier modifierWithText(std::string_view text) {
   const auto *at =
       std::lower_bound(kModifiersByText.begin(), kModifiersByText.end(), text,
                        [](unsigned i, std::string_view t) { return kModifierTexts[i] < t; });
-  return at != kModifiersByText.end() && kModifierTexts[*at] == text ? Mod(*at) : Mod::None;
+  return at != kModifiersByText.end() && kModifierTexts[*at] == text ? Modifier(*at) : Mod::None;
 }
 
 constexpr void insertChoices(ModifierSet &set, std::string_view choices) {
@@ -45,7 +40,7 @@ constexpr void insertChoices(ModifierSet &set, std::string_view choices) {
     if (choice.size() + 1 > dotted.size())
       errorInSyntaxStringOfInstructionsDef("long modifier");
     std::copy(choice.begin(), choice.end(), dotted.begin() + 1);
-    Mod mod = modifierWithText({dotted.data(), choice.size() + 1});
+    Modifier mod = modifierWithText({dotted.data(), choice.size() + 1});
     if (mod == Mod::None)
       errorInSyntaxStringOfInstructionsDef("unknown modifier");
     set.insert(mod);
@@ -234,9 +229,9 @@ private:
         std::string_view name = reader.word();
         insertChoices(set, name);
         slot.optional = false;
-        for (unsigned i = 0; i < kModifierCount; ++i)
-          if (set.contains(Mod(i)))
-            slot.condition = Mod(i);
+        for (unsigned i = 0; i < std::size(kModifierTexts); ++i)
+          if (set.contains(Modifier(i)))
+            slot.condition = Modifier(i);
         reader.expect("?");
       }
     }
@@ -430,7 +425,7 @@ private:
       ModifierSet set;
       insertChoices(set, a);
       for (unsigned i = 1; i <= unsigned(kLastTypeModifier); ++i)
-        if (set.contains(Mod(i)))
+        if (set.contains(Modifier(i)))
           slot.fixed = Type(i); // the type modifiers come first, in the order of Type
       if (slot.fixed == Type::None)
         errorInSyntaxStringOfInstructionsDef("unknown annotation");
@@ -438,10 +433,10 @@ private:
   }
 
 public:
-  static constexpr Mod kLastTypeModifier = Mod::S2F6x2;
+  static constexpr ModifierRow kLastTypeModifier = ModifierRow::S2F6x2;
 };
 
-static_assert(unsigned(Mod::Pred) == unsigned(Type::Pred) &&
+static_assert(unsigned(ModifierRow::Pred) == unsigned(Type::Pred) &&
                   unsigned(SyntaxString::kLastTypeModifier) + 1 == unsigned(Type::TexRef),
               "Modifiers.def begins with the types, in the order of Types.h");
 

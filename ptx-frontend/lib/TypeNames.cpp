@@ -19,7 +19,7 @@ StringRef nameOf(Type type) {
   case Type::SurfRef:
     return ".surfref";
   default: // the modifiers begin with the types, in the same order
-    return textOf(Mod(unsigned(type)));
+    return textOf(Modifier(unsigned(type)));
   }
 }
 

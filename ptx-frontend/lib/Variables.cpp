@@ -7,6 +7,10 @@
 using llvm::StringRef;
 using llvm::Twine;
 
+namespace rubia::ptx::Mod {
+extern const Modifier V2, V4;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::ptx {
 
 using Kind = Token::Kind;

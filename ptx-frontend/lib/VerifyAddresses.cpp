@@ -11,6 +11,9 @@ namespace rubia::ptx::Op {
 extern const Operation Createpolicy, Ldmatrix, MultimemRed, RedAsync, St, StAsync, StBulk, Stmatrix,
     TcMma, TcMmaWs, TensormapReplace;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier M8n8, Tensormap;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::ptx {
 
@@ -20,7 +23,7 @@ StateSpace Verifier::spaceOfAddress(const OperandSlot &slot) const {
     return spelling->space();
   case OperandSlot::SpaceRule::Second: {
     unsigned seen = 0;
-    for (Mod mod : spelling->modifiers)
+    for (Modifier mod : spelling->modifiers)
       if (StateSpace space = spaceOf(mod); space != StateSpace::None && seen++)
         return space;
     return StateSpace::None;

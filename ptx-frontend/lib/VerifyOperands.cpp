@@ -16,6 +16,9 @@ extern const Operation CvtNarrow, Getctarank, Ldmatrix, Mapa, Mma, MmaBlockScale
     MmaSpBlockScale, Mov, Movmatrix, Set, Setp, Stmatrix, TcAlloc, TcCommit, TensormapReplace,
     Wgmma, WgmmaSp, WmmaLoad, WmmaMma, WmmaStore;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier A1d, A2d, A2dms, Acube, BF16, BF16x2, E2M1, E2M3, E3M2, E4M3, E5M2, F16, TF32;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::ptx {
 
@@ -263,7 +266,7 @@ bool Verifier::checkRegister(const Operand &operand, unsigned index,
 
 // Matrix elements of 4, 6 or 8 bits in floating point.
 bool Verifier::hasByteElements() const {
-  for (Mod mod : {Mod::E4M3, Mod::E5M2, Mod::E2M1, Mod::E2M3, Mod::E3M2})
+  for (Modifier mod : {Mod::E4M3, Mod::E5M2, Mod::E2M1, Mod::E2M3, Mod::E3M2})
     if (spelling->has(mod))
       return true;
   return false;
@@ -515,18 +518,11 @@ bool Verifier::checkVector(const Operand &operand, unsigned index,
     return operandError(operand, index,
                         "is a vector of " + Twine(operand.elements().size()) +
                             " elements, expected " + Twine(width));
-  bool isArray = false; // the first coordinate is the layer. PTX ISA: texture-instructions-tex
-  if (expected.slot->widthRule == OperandSlot::WidthRule::Coordinates)
-    switch (spelling->first(ModCategory::Geometry)) {
-    case Mod::A1d:
-    case Mod::A2d:
-    case Mod::Acube:
-    case Mod::A2dms:
-      isArray = true;
-      break;
-    default:
-      break;
-    }
+  // The first coordinate is the layer. PTX ISA: texture-instructions-tex
+  const Modifier geometry = spelling->first(ModCategory::Geometry);
+  const bool isArray = expected.slot->widthRule == OperandSlot::WidthRule::Coordinates &&
+                       (geometry == Mod::A1d || geometry == Mod::A2d || geometry == Mod::Acube ||
+                        geometry == Mod::A2dms);
   bool isFirst = true;
   inferred = isArray ? Type::None : inferredType(operand);
   auto forget = llvm::scope_exit([&] { inferred = Type::None; });

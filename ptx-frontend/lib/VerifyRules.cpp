@@ -11,6 +11,9 @@ namespace rubia::ptx::Op {
 extern const Operation Alloca, BarArrive, BarRed, BarSync, Bfe, Bfi, CpAsync, Createpolicy,
     CvtNarrow, Mov, MultimemLdReduce, StBulk, Stackrestore, TcAlloc, TcMma, TensormapReplace, Vmad;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Elemtype, L2CacheHint, Rna;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::ptx {
 

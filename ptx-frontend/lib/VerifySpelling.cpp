@@ -10,6 +10,9 @@ using llvm::Twine;
 namespace rubia::ptx::Op {
 extern const Operation WmmaMma;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Satfinite;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::ptx {
 

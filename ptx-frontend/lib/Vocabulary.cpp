@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about the words of Types.h and Modifiers.def.
+// Facts about the words of Types.h.
 
-#include "ptx-frontend/Modifiers.h"
-
-using llvm::StringRef;
+#include "ptx-frontend/Types.h"
 
 namespace rubia::ptx {
 
@@ -156,49 +154,6 @@ bool isOnlyInstructionType(Type type) {
     return false;
   default: // the formats of floating point that are left
     return classOf(type) == TypeClass::Float;
-  }
-}
-
-namespace {
-struct ModifierRow {
-  StringRef text;
-  ModCategory category;
-};
-constexpr ModifierRow kModifiers[] = {
-    {"", ModCategory::Flag},
-#define PTX_MODIFIER(Name, Text, Category) {Text, ModCategory::Category},
-#include "ptx-frontend/Modifiers.def"
-};
-} // namespace
-
-StringRef textOf(Mod mod) { return kModifiers[unsigned(mod)].text; }
-
-ModCategory categoryOf(Mod mod) { return kModifiers[unsigned(mod)].category; }
-
-Type typeOf(Mod mod) {
-  if (mod == Mod::None || categoryOf(mod) != ModCategory::Type)
-    return Type::None;
-  return Type(unsigned(mod)); // SyntaxString.h asserts that both have the same order
-}
-
-StateSpace spaceOf(Mod mod) {
-  switch (mod) {
-  case Mod::Const:
-    return StateSpace::Const;
-  case Mod::Global:
-    return StateSpace::Global;
-  case Mod::Local:
-    return StateSpace::Local;
-  case Mod::Param:
-  case Mod::ParamEntry:
-  case Mod::ParamFunc:
-    return StateSpace::Param;
-  case Mod::Shared:
-  case Mod::SharedCta:
-  case Mod::SharedCluster:
-    return StateSpace::Shared;
-  default: // all other modifiers are no state spaces
-    return StateSpace::None;
   }
 }
 

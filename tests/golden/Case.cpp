@@ -40,13 +40,13 @@ StringRef chapterOf(const ptx::Form &form) {
   return "";
 }
 
-std::vector<ptx::Mod> choicesOf(const ptx::ModifierSlot &slot) {
-  std::vector<ptx::Mod> mods;
+std::vector<ptx::Modifier> choicesOf(const ptx::ModifierSlot &slot) {
+  std::vector<ptx::Modifier> mods;
   if (slot.optional)
     mods.push_back(ptx::Mod::None);
-  for (unsigned i = 1; i < ptx::kModifierCount; ++i)
-    if (slot.choices.contains(ptx::Mod(i)))
-      mods.push_back(ptx::Mod(i));
+  for (unsigned i = 1; i < ptx::modifierCount(); ++i)
+    if (slot.choices.contains(ptx::Modifier(i)))
+      mods.push_back(ptx::Modifier(i));
   return mods;
 }
 
@@ -74,7 +74,7 @@ public:
 
   void withModifiers(std::string spelling, unsigned slot) {
     if (slot < form.modifierCount) {
-      for (ptx::Mod mod : choicesOf(form.modifiers()[slot]))
+      for (ptx::Modifier mod : choicesOf(form.modifiers()[slot]))
         withModifiers(spelling + (mod == ptx::Mod::None ? "" : ptx::textOf(mod).str()), slot + 1);
       return;
     }

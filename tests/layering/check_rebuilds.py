@@ -15,6 +15,8 @@ import sys
 LIMITS = {
     "ptx-frontend/Operations.def": 3,
     "ptx-frontend/Instructions.def": 1,
+    "ptx-frontend/Modifiers.def": 3,
+    "ptx-frontend/ModifierClasses.def": 2,
     "ptx-frontend/SpecialRegisters.def": 16,
     "settings/Code.def": 1,
     "settings/Settings.def": 1,

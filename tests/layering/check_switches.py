@@ -13,7 +13,7 @@ import sys
 
 FOLDERS = ["input", "fatbin", "ptx-frontend", "lowering", "codegen", "emulator", "runtime", "reference", "standins", "diff", "targets", "settings", "tools"]
 
-# The last name before the enumerator in `case ptx::Result::Pure:`. Operations and words of settings are no constant
+# The last name before the enumerator in `case ptx::Result::Pure:`. Operations, modifiers and words of settings are no constant
 # expressions (Operation.h). Members of targets are added below.
 GUARDED = {
     "Result", "SharedBy", "Group",  # what operations and special registers are

@@ -12,6 +12,10 @@ using namespace rubia;
 using namespace rubia::lowering;
 using ptx::Type;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Rz;
+} // namespace rubia::ptx::Mod
+
 namespace {
 
 std::string registersOf(Type type, unsigned count) {

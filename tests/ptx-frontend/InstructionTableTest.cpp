@@ -15,13 +15,17 @@
 using namespace rubia::ptx;
 using llvm::StringRef;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Rm, Rn, Rp, Rz;
+} // namespace rubia::ptx::Mod
+
 namespace {
 
-std::vector<Mod> choicesOf(const ModifierSlot &slot) {
-  std::vector<Mod> mods;
-  for (unsigned i = 1; i < kModifierCount; ++i)
-    if (slot.choices.contains(Mod(i)))
-      mods.push_back(Mod(i));
+std::vector<Modifier> choicesOf(const ModifierSlot &slot) {
+  std::vector<Modifier> mods;
+  for (unsigned i = 1; i < modifierCount(); ++i)
+    if (slot.choices.contains(Modifier(i)))
+      mods.push_back(Modifier(i));
   return mods;
 }
 
@@ -251,7 +255,8 @@ TEST(PtxInstructionTable, ReadsTheNotation) {
   const Form &sub = find("sub{.rnd}{.sat}.f32.(f16|bf16) d:f32, a, c:f32");
   ASSERT_EQ(sub.modifiers().size(), 4u);
   EXPECT_TRUE(sub.modifiers()[0].optional);
-  EXPECT_EQ(choicesOf(sub.modifiers()[0]), (std::vector<Mod>{Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp}));
+  EXPECT_EQ(choicesOf(sub.modifiers()[0]),
+            (std::vector<Modifier>{Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp}));
   EXPECT_FALSE(sub.modifiers()[3].optional);
   ASSERT_EQ(sub.operands().size(), 3u);
   EXPECT_TRUE(sub.operands()[0].destination);

@@ -12,6 +12,10 @@ extern const Operation Cvt;
 
 using namespace rubia::ptx;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Approx, Ftz, Rn, Sat;
+} // namespace rubia::ptx::Mod
+
 namespace {
 
 ParseResult parsed(const std::string &text) {

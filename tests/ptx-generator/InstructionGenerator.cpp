@@ -9,6 +9,10 @@
 using llvm::StringRef;
 using namespace rubia::ptx;
 
+namespace rubia::ptx::Mod {
+extern const Modifier A1d, A2d, A2dms, Acube;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::test {
 
 namespace {
@@ -217,7 +221,7 @@ private:
       return spelling.space();
     case OperandSlot::SpaceRule::Second: {
       unsigned seen = 0;
-      for (Mod mod : spelling.modifiers)
+      for (Modifier mod : spelling.modifiers)
         if (ptx::spaceOf(mod) != StateSpace::None && seen++)
           return ptx::spaceOf(mod);
       return StateSpace::None;
@@ -301,11 +305,11 @@ private:
   }
 };
 
-std::vector<Mod> choicesOf(const ModifierSlot &slot) {
-  std::vector<Mod> mods;
-  for (unsigned i = 1; i < kModifierCount; ++i)
-    if (slot.choices.contains(Mod(i)))
-      mods.push_back(Mod(i));
+std::vector<Modifier> choicesOf(const ModifierSlot &slot) {
+  std::vector<Modifier> mods;
+  for (unsigned i = 1; i < modifierCount(); ++i)
+    if (slot.choices.contains(Modifier(i)))
+      mods.push_back(Modifier(i));
   return mods;
 }
 

@@ -78,10 +78,10 @@ std::string siblingModifier(const Instance &instance, Random &random) {
   if (slots.empty())
     return ".ftz";
   const ModifierSlot &slot = *random.pick(slots);
-  std::vector<Mod> mods;
-  for (unsigned i = 1; i < kModifierCount; ++i)
-    if (slot.choices.contains(Mod(i)))
-      mods.push_back(Mod(i));
+  std::vector<Modifier> mods;
+  for (unsigned i = 1; i < modifierCount(); ++i)
+    if (slot.choices.contains(Modifier(i)))
+      mods.push_back(Modifier(i));
   return textOf(random.pick(mods)).str();
 }
 

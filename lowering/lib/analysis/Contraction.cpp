@@ -9,6 +9,9 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Cvt, FAdd, FMul, FNeg, FRsqrt, FSub, Ld, Mov;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Approx, Ftz, Full, Rn, Sat, Wait;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 namespace {

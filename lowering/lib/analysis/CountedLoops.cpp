@@ -9,6 +9,9 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Bra, IAdd, Mov, Setp;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Eq, Ge, Gt, Le, Lt, Ne;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 
@@ -24,22 +27,20 @@ static constexpr size_t kMaxInFunction = 1 << 16;
 
 static std::optional<CmpInst::Predicate> predicateOf(const ptx::Instruction &setp) {
   const bool isSigned_ = ptx::classOf(setp.spelling->type()) == ptx::TypeClass::Signed;
-  switch (setp.spelling->first(ptx::ModCategory::Comparison)) {
-  case ptx::Mod::Eq:
+  const ptx::Modifier comparison = setp.spelling->first(ptx::ModCategory::Comparison);
+  if (comparison == ptx::Mod::Eq)
     return CmpInst::ICMP_EQ;
-  case ptx::Mod::Ne:
+  if (comparison == ptx::Mod::Ne)
     return CmpInst::ICMP_NE;
-  case ptx::Mod::Lt:
+  if (comparison == ptx::Mod::Lt)
     return isSigned_ ? CmpInst::ICMP_SLT : CmpInst::ICMP_ULT;
-  case ptx::Mod::Le:
+  if (comparison == ptx::Mod::Le)
     return isSigned_ ? CmpInst::ICMP_SLE : CmpInst::ICMP_ULE;
-  case ptx::Mod::Gt:
+  if (comparison == ptx::Mod::Gt)
     return isSigned_ ? CmpInst::ICMP_SGT : CmpInst::ICMP_UGT;
-  case ptx::Mod::Ge:
+  if (comparison == ptx::Mod::Ge)
     return isSigned_ ? CmpInst::ICMP_SGE : CmpInst::ICMP_UGE;
-  default:
-    return std::nullopt;
-  }
+  return std::nullopt;
 }
 
 namespace {

@@ -7,11 +7,16 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Ld;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Acquire, Add, Aligned, Cc, Cg, Cv, Ftz, Mmio, Nc, Relaxed, Rmi, Rpi, Sat,
+    ScaledN2Ue8m0, Sync, Volatile, Wait;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 
 using Kind = ptx::Operand::Kind;
-using ptx::Mod;
+namespace Mod = ptx::Mod;
+using ptx::Modifier;
 
 bool isPure(const ptx::Instruction &instruction) {
   return does(instruction, effects::Pure) && !does(instruction, effects::ReadsCarry) &&
@@ -34,7 +39,7 @@ bool isSamePlace(const ptx::Operand &a, const ptx::Operand &b) {
 bool hasSemantics(const ptx::Instruction &instruction) {
   if (instruction.op() != ptx::Op::Ld && does(instruction, effects::Polls))
     return true; // that is what it is for
-  for (Mod mod : {Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Mmio, Mod::Cv})
+  for (Modifier mod : {Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Mmio, Mod::Cv})
     if (instruction.spelling->has(mod))
       return true;
   return false;

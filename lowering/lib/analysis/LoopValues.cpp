@@ -8,6 +8,9 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Atom, IAdd, ISub, Ld, Mov, Setp;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Cas, Eq, Ne;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

@@ -9,6 +9,10 @@ namespace rubia::ptx::Op {
 extern const Operation Mma, MmaBlockScale, MmaSp, MmaSpBlockScale, Wgmma, WgmmaSp, WmmaLoad,
     WmmaMma, WmmaStore;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier A, And, B, BlockScale, C, Col, KindF8f6f4, KindMxf4, KindMxf4nvf4,
+    KindMxf8f6f4, Row, Satfinite, ScaleVec1X, ScaleVec4X, Sp, SpOrderedMetadata;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 namespace {
@@ -47,7 +51,7 @@ void takeTypes(const ptx::Spelling &spelling, MmaForm &form) {
 
 void takeLayouts(const ptx::Spelling &spelling, MmaForm &form) {
   bool hasFirst = false;
-  for (ptx::Mod mod : spelling.modifiers) {
+  for (ptx::Modifier mod : spelling.modifiers) {
     if (mod != ptx::Mod::Row && mod != ptx::Mod::Col)
       continue;
     MmaLayout layout = mod == ptx::Mod::Row ? MmaLayout::Row : MmaLayout::Col;
@@ -194,7 +198,7 @@ std::optional<MmaForm> MmaForm::of(const ptx::Instruction &inst) {
   form.isSparse = form.hasOrderedMetadata || spelling.has(ptx::Mod::Sp);
   if (form.isSparse) // d, a, b, c, e, f; wgmma: d, a, b, e, f
     form.selector = unsigned(inst.operands[form.kind == MmaKind::Wgmma ? 4 : 5].bits);
-  for (ptx::Mod mod :
+  for (ptx::Modifier mod :
        {ptx::Mod::KindF8f6f4, ptx::Mod::KindMxf8f6f4, ptx::Mod::KindMxf4, ptx::Mod::KindMxf4nvf4})
     if (spelling.has(mod))
       form.dataKind = mod;

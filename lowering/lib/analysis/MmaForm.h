@@ -47,11 +47,11 @@ struct MmaForm {
   MmaMatrix loaded{}; // wmma.load, wmma.store: which matrix
   bool satfinite = false;
   MmaBitOperation bitOperation{};
-  ptx::Mod rounding = ptx::Mod::None; // f64; None: to nearest
+  ptx::Modifier rounding = ptx::Mod::None; // f64; None: to nearest
   bool isSparse = false, hasOrderedMetadata = false;
   unsigned selector = 0; // sparse: which lanes of each four hold the metadata
   /// kind::f8f6f4 and its kin; None for all others. `scale`: the type of the blocks' scales.
-  ptx::Mod dataKind = ptx::Mod::None;
+  ptx::Modifier dataKind = ptx::Mod::None;
   ptx::Type scale{};
   unsigned scalesPerRow = 0; // of a block-scaled form: 1, 2, 4
 

@@ -12,6 +12,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Cas;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 namespace {
 

@@ -9,6 +9,9 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation And, Cvt, IAdd, IDiv, IMad, Mov, Setp, Shfl, Shr;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Cc, Ge, Gt, Idx, Le, Lt;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

@@ -11,6 +11,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Cc;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 namespace {
 

@@ -17,6 +17,9 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Selp;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier L2CacheHint;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

@@ -17,6 +17,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier CpMask, Global, MbarrierCompleteTxBytes, MulticastCluster;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 LoweringFunction lowerSt, lowerRed; // Memory.cpp, Atomics.cpp

@@ -14,6 +14,11 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier GetFirstCtaidX, GetFirstCtaidY, GetFirstCtaidZ, IsCanceled,
+    MulticastClusterAll;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 constexpr unsigned kResponseBytes = 16, kAnswerWords = 4, kFoundAt = 3;
@@ -56,8 +61,8 @@ Expected<Value *> lowerClusterQueryCancel(FunctionLowering &fn, const ptx::Instr
   };
   if (spelling.has(ptx::Mod::IsCanceled))
     return b.CreateTrunc(word(kFoundAt), b.getInt1Ty());
-  constexpr ptx::Mod kAxes[] = {ptx::Mod::GetFirstCtaidX, ptx::Mod::GetFirstCtaidY,
-                                ptx::Mod::GetFirstCtaidZ};
+  const ptx::Modifier kAxes[] = {ptx::Mod::GetFirstCtaidX, ptx::Mod::GetFirstCtaidY,
+                                 ptx::Mod::GetFirstCtaidZ};
   for (auto [axis, mod] : enumerate(kAxes))
     if (spelling.has(mod))
       return word(unsigned(axis));

@@ -20,6 +20,11 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier ArriveDrop, Cluster, CompleteTx, Cta, ExpectTx, Noinc, Parity, Relaxed,
+    TryWait;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 namespace {

@@ -16,27 +16,31 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Add, And, BoxDim, BulkGroup, Dec, ElementStride, Elemtype, FillMode,
+    Geometry1d, Geometry2d, Geometry3d, Geometry4d, GlobalAddress, GlobalDim, GlobalStride, Im2col,
+    Im2colNoOffs, Inc, InterleaveLayout, Max, Min, Or, Rank, SwizzleMode, Xor;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 namespace {
 
 unsigned rankOf(const ptx::Spelling &spelling) {
-  switch (spelling.first(ptx::ModCategory::Geometry)) {
-  case ptx::Mod::Geometry1d:
+  const ptx::Modifier geometry = spelling.first(ptx::ModCategory::Geometry);
+  if (geometry == ptx::Mod::Geometry1d)
     return 1;
-  case ptx::Mod::Geometry2d:
+  if (geometry == ptx::Mod::Geometry2d)
     return 2;
-  case ptx::Mod::Geometry3d:
+  if (geometry == ptx::Mod::Geometry3d)
     return 3;
-  case ptx::Mod::Geometry4d:
+  if (geometry == ptx::Mod::Geometry4d)
     return 4;
-  default:
-    return 5;
-  }
+  return 5;
 }
 
 uint32_t tensorReductionOf(const ptx::Spelling &spelling) {
-  constexpr std::pair<ptx::Mod, abi::TensorReduction> kReductions[] = {
+  const std::pair<ptx::Modifier, abi::TensorReduction> kReductions[] = {
       {ptx::Mod::Add, abi::kAdd}, {ptx::Mod::Min, abi::kMin}, {ptx::Mod::Max, abi::kMax},
       {ptx::Mod::Inc, abi::kInc}, {ptx::Mod::Dec, abi::kDec}, {ptx::Mod::And, abi::kAnd},
       {ptx::Mod::Or, abi::kOr},   {ptx::Mod::Xor, abi::kXor}};

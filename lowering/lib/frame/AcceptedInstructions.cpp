@@ -131,7 +131,7 @@ std::optional<InstructionKey> keyOf(const ptx::Instruction &instruction,
   InstructionKey key(instruction.spelling->text);
   KeyWriter writer(key, function);
   writer.add(instruction.spelling->form);
-  for (ptx::Mod mod : instruction.spelling->modifiers) // implied ones are not in the text
+  for (ptx::Modifier mod : instruction.spelling->modifiers) // implied ones are not in the text
     writer.add(mod);
   writer.add(instruction.guard);
   for (const ptx::Operand &operand : instruction.operands)

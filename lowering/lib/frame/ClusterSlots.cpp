@@ -15,6 +15,9 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation BarrierCluster, Getctarank, Mapa, RedAsync, StAsync;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier MbarrierCompleteTxBytes, MulticastCluster, MulticastClusterAll, SharedCluster;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 
@@ -38,10 +41,11 @@ static bool isOfCluster(const ptx::Operand &operand) {
 }
 
 static bool expectsCluster(const ptx::Instruction &instruction) {
-  using ptx::Mod;
+  namespace Mod = ptx::Mod;
+  using ptx::Modifier;
   const ptx::Spelling &spelling = *instruction.spelling;
   const ptx::Operation op = instruction.op();
-  for (Mod mod : {Mod::MulticastCluster, Mod::MulticastClusterAll})
+  for (Modifier mod : {Mod::MulticastCluster, Mod::MulticastClusterAll})
     if (spelling.has(mod))
       return true;
   if (op == ptx::Op::Mapa || op == ptx::Op::Getctarank || op == ptx::Op::BarrierCluster)

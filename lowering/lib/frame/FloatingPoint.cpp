@@ -14,6 +14,9 @@ extern const Word Native;
 namespace rubia::targets::Fact {
 extern const GenerationFact hasNumberMinMax;
 } // namespace rubia::targets::Fact
+namespace rubia::ptx::Mod {
+extern const Modifier Abs, Finite, Ftz, Infinite, NaN, Normal, Notanumber, Number, XorsignAbs;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

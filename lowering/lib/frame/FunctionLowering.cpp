@@ -23,6 +23,9 @@ extern const Operation CpAsync;
 namespace rubia::settings::ContractMode {
 extern const Word Nvidia;
 } // namespace rubia::settings::ContractMode
+namespace rubia::ptx::Mod {
+extern const Modifier Local, Param;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

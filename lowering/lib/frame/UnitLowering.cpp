@@ -33,6 +33,9 @@ extern const Word Cluster;
 namespace rubia::targets::Fact {
 extern const GenerationFact hasDx10ClampAndIeee, maxLdsBytes;
 } // namespace rubia::targets::Fact
+namespace rubia::ptx::Mod {
+extern const Modifier Ftz;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

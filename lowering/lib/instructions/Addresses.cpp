@@ -28,6 +28,10 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Call, Cvta, Ldmatrix, St, Stmatrix;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier MbarrierCompleteTxBytes, MulticastCluster, MulticastClusterAll, ParamEntry,
+    ParamFunc, SharedCluster;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

@@ -13,6 +13,9 @@ using namespace llvm;
 namespace rubia::settings::NanMode {
 extern const Word Canonical;
 } // namespace rubia::settings::NanMode
+namespace rubia::ptx::Mod {
+extern const Modifier Ftz;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

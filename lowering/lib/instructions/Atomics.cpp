@@ -27,6 +27,9 @@ extern const Word Canonical;
 namespace rubia::targets::Fact {
 extern const GenerationFact addsF32InMemory;
 } // namespace rubia::targets::Fact
+namespace rubia::ptx::Mod {
+extern const Modifier Add, And, Cas, Cta, Dec, Exch, Gpu, Inc, Max, Min, Or, Sys, Xor;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 namespace {
@@ -48,7 +51,7 @@ struct Atomic {
 bool isModern(const Target &target) { return target.row->atomicsReachHost; }
 
 // A relaxed one.
-Atomic atomicAt(FunctionLowering &fn, Value *pointer, ptx::Mod scope, bool isShared) {
+Atomic atomicAt(FunctionLowering &fn, Value *pointer, ptx::Modifier scope, bool isShared) {
   bool safe = fn.options().code.is(settings::AtomicsMode::Safe) ||
               (fn.unit().hasFunctionAddresses && !isModern(fn.target()));
   return {pointer, AtomicOrdering::Monotonic, syncScopeOf(fn.context(), scope),
@@ -88,31 +91,28 @@ void annotate(FunctionLowering &fn, const Atomic &atomic, Instruction *inst) {
         MDBuilder(context).createRange(APInt(32, kPrivateSpace), APInt(32, kPrivateSpace + 1)));
 }
 
-std::optional<AtomicRMWInst::BinOp> operationOf(ptx::Mod operation, ptx::Type of) {
+std::optional<AtomicRMWInst::BinOp> operationOf(ptx::Modifier operation, ptx::Type of) {
   ptx::TypeClass type = ptx::classOf(of);
   bool isFloat = type == ptx::TypeClass::Float, isSigned = type == ptx::TypeClass::Signed;
-  switch (operation) {
-  case ptx::Mod::And:
+  if (operation == ptx::Mod::And)
     return AtomicRMWInst::And;
-  case ptx::Mod::Or:
+  if (operation == ptx::Mod::Or)
     return AtomicRMWInst::Or;
-  case ptx::Mod::Xor:
+  if (operation == ptx::Mod::Xor)
     return AtomicRMWInst::Xor;
-  case ptx::Mod::Exch:
+  if (operation == ptx::Mod::Exch)
     return AtomicRMWInst::Xchg;
-  case ptx::Mod::Add:
+  if (operation == ptx::Mod::Add)
     return isFloat ? AtomicRMWInst::FAdd : AtomicRMWInst::Add;
-  case ptx::Mod::Min:
+  if (operation == ptx::Mod::Min)
     return isFloat ? AtomicRMWInst::FMin : isSigned ? AtomicRMWInst::Min : AtomicRMWInst::UMin;
-  case ptx::Mod::Max:
+  if (operation == ptx::Mod::Max)
     return isFloat ? AtomicRMWInst::FMax : isSigned ? AtomicRMWInst::Max : AtomicRMWInst::UMax;
-  case ptx::Mod::Inc: // d = old >= b ? 0 : old + 1
+  if (operation == ptx::Mod::Inc) // d = old >= b ? 0 : old + 1
     return AtomicRMWInst::UIncWrap;
-  case ptx::Mod::Dec: // d = old == 0 || old > b ? b : old - 1
+  if (operation == ptx::Mod::Dec) // d = old == 0 || old > b ? b : old - 1
     return AtomicRMWInst::UDecWrap;
-  default:
-    return std::nullopt;
-  }
+  return std::nullopt;
 }
 
 // ---------- Floating point
@@ -347,7 +347,7 @@ Expected<Value *> wide(FunctionLowering &fn, const ptx::Instruction &inst) {
   Value *first = fn.read(inst.operands[2], ptx::Type::B128);
   Value *swapped =
       spelling.has(ptx::Mod::Cas) ? fn.read(inst.operands[3], ptx::Type::B128) : nullptr;
-  ptx::Mod scope = spelling.first(ptx::ModCategory::Scope);
+  ptx::Modifier scope = spelling.first(ptx::ModCategory::Scope);
   return withSemantics(fn, spelling.first(ptx::ModCategory::Semantics), scope, [&] {
     return updateWide(fn, pointer, scope, [&](Value *old) {
       return swapped ? b.CreateSelect(b.CreateICmpEQ(old, first), swapped, old) : first;
@@ -357,7 +357,7 @@ Expected<Value *> wide(FunctionLowering &fn, const ptx::Instruction &inst) {
 
 } // namespace
 
-Value *withSemantics(FunctionLowering &fn, ptx::Mod semantics, ptx::Mod scope,
+Value *withSemantics(FunctionLowering &fn, ptx::Modifier semantics, ptx::Modifier scope,
                      function_ref<Value *()> relaxed) {
   AtomicOrdering ordering = orderingOf(semantics);
   SyncScope::ID syncScope = syncScopeOf(fn.context(), scope);
@@ -369,15 +369,15 @@ Value *withSemantics(FunctionLowering &fn, ptx::Mod semantics, ptx::Mod scope,
   return result;
 }
 
-ptx::Mod reductionOf(const ptx::Spelling &spelling) {
-  for (ptx::Mod logical : {ptx::Mod::And, ptx::Mod::Or, ptx::Mod::Xor})
+ptx::Modifier reductionOf(const ptx::Spelling &spelling) {
+  for (ptx::Modifier logical : {ptx::Mod::And, ptx::Mod::Or, ptx::Mod::Xor})
     if (spelling.has(logical))
       return logical;
   return spelling.first(ptx::ModCategory::Atomic);
 }
 
 void reduceElement(FunctionLowering &fn, const ptx::Instruction &inst, Value *pointer,
-                   bool isShared, ptx::Mod operation, ptx::Type type, Value *operand) {
+                   bool isShared, ptx::Modifier operation, ptx::Type type, Value *operand) {
   std::optional<AtomicRMWInst::BinOp> op = operationOf(operation, type);
   if (!op)
     return fn.problem(inst.operands[0], "an operation is needed");

@@ -23,6 +23,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier And, Cluster, Cta, Popc, Relaxed, Wait;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 namespace {

@@ -7,6 +7,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Wrap;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 // Position or length of a bit field. NVIDIA's hardware masks those of 32-bit operations to 8 bits

@@ -6,13 +6,18 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier And, Eq, Equ, Ge, Geu, Gt, Gtu, Hi, Hs, Le, Leu, Lo, Ls, Lt, Ltu, Nan, Ne,
+    Neu, Num, Or, Xor;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 namespace {
 // A comparison as LLVM has it for signed, unsigned and floating-point operands; BAD where PTX has
 // none. lo, ls, hi, hs are unsigned whatever the type says.
 struct Comparison {
-  ptx::Mod mod;
+  const ptx::Modifier &mod;
   CmpInst::Predicate signedInteger, unsignedInteger, floating;
 };
 

@@ -21,6 +21,9 @@ extern const Word Canonical;
 namespace rubia::targets::Fact {
 extern const GenerationFact waitsForTranscendentals;
 } // namespace rubia::targets::Fact
+namespace rubia::ptx::Mod {
+extern const Modifier Ftz, Relu, Rmi, Rna, Rni, Rpi, Rzi, Sat, Satfinite;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 
@@ -69,24 +72,13 @@ static Value *floatSource(FunctionLowering &fn, ptx::Type from) {
 
 // The integer that .rni, .rzi, .rmi or .rpi makes of a value, still a float.
 static Value *roundToIntegral(FunctionLowering &fn, const ptx::Spelling &spelling, Value *value) {
-  Intrinsic::ID id = Intrinsic::not_intrinsic;
-  switch (spelling.first(ptx::ModCategory::IntegerRounding)) {
-  case ptx::Mod::Rni:
-    id = Intrinsic::roundeven;
-    break;
-  case ptx::Mod::Rmi:
-    id = Intrinsic::floor;
-    break;
-  case ptx::Mod::Rpi:
-    id = Intrinsic::ceil;
-    break;
-  case ptx::Mod::Rzi:
-    id = Intrinsic::trunc;
-    break;
-  default:
-    return value;
-  }
-  return fn.builder().CreateUnaryIntrinsic(id, value);
+  const ptx::Modifier rounding = spelling.first(ptx::ModCategory::IntegerRounding);
+  const Intrinsic::ID id = rounding == ptx::Mod::Rni   ? Intrinsic::roundeven
+                           : rounding == ptx::Mod::Rmi ? Intrinsic::floor
+                           : rounding == ptx::Mod::Rpi ? Intrinsic::ceil
+                           : rounding == ptx::Mod::Rzi ? Intrinsic::trunc
+                                                       : Intrinsic::not_intrinsic;
+  return id == Intrinsic::not_intrinsic ? value : fn.builder().CreateUnaryIntrinsic(id, value);
 }
 
 static Value *convertByHardware(FunctionLowering &fn, Value *value, bool toSigned) {

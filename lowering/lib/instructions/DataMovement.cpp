@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier SharedCluster, To;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 // mov never interprets its bits.

@@ -19,6 +19,9 @@ extern const Word Canonical;
 namespace rubia::targets::Fact {
 extern const GenerationFact hasModeInstructions, waitsForTranscendentals;
 } // namespace rubia::targets::Fact
+namespace rubia::ptx::Mod {
+extern const Modifier Ftz, Relu, Rm, Rp, Rz, Sat;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Cc, Hi;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 // x + y + carry, or x - y - carry with the borrow for a carry; `carry` may be null.

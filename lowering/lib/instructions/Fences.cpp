@@ -10,11 +10,15 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier AcqRel, Alias, Cta, Proxy, Sc, Sys;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 LoweringFunction lowerFenceProxy;
 
-static void fence(FunctionLowering &fn, ptx::Mod semantics, ptx::Mod scope) {
+static void fence(FunctionLowering &fn, ptx::Modifier semantics, ptx::Modifier scope) {
   fn.builder().CreateFence(orderingOf(semantics), syncScopeOf(fn.context(), scope));
 }
 
@@ -28,7 +32,7 @@ Expected<Value *> lowerMembar(FunctionLowering &fn, const ptx::Instruction &inst
 
 // fence{.sc|.acq_rel|.acquire|.release}.scope: .acq_rel if nothing is said
 Expected<Value *> lowerFence(FunctionLowering &fn, const ptx::Instruction &inst) {
-  ptx::Mod semantics = inst.spelling->first(ptx::ModCategory::Semantics);
+  ptx::Modifier semantics = inst.spelling->first(ptx::ModCategory::Semantics);
   fence(fn, semantics == ptx::Mod::None ? ptx::Mod::AcqRel : semantics,
         inst.spelling->first(ptx::ModCategory::Scope));
   return nullptr;
@@ -42,7 +46,7 @@ Expected<Value *> lowerFence(FunctionLowering &fn, const ptx::Instruction &inst)
 // .cluster, fence.(acquire|release).sync_restrict....cluster: fences of their semantics and scope
 Expected<Value *> lowerFenceProxy(FunctionLowering &fn, const ptx::Instruction &inst) {
   const ptx::Spelling &spelling = *inst.spelling;
-  ptx::Mod semantics = spelling.first(ptx::ModCategory::Semantics);
+  ptx::Modifier semantics = spelling.first(ptx::ModCategory::Semantics);
   if (semantics != ptx::Mod::None)
     fence(fn, semantics, spelling.first(ptx::ModCategory::Scope));
   else

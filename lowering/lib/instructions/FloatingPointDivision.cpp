@@ -20,6 +20,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Approx, Ftz, Full;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 static Value *mantissa(IRBuilder<> &b, Value *value) {

@@ -11,6 +11,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Ftz, Oob;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 static Type *widened(Type *type, Type *element) { return type->getWithNewType(element); }

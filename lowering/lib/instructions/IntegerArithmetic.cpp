@@ -7,6 +7,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Hi, Relu, Sat, Shiftamt, Wide;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 bool isSigned(ptx::Type type) { return ptx::classOf(type) == ptx::TypeClass::Signed; }

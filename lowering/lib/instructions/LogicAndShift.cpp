@@ -7,6 +7,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier B4e, Ecl, Ecr, F4e, L, Or, Rc16, Rc8, Wrap;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 // and.type d, a, b   PTX ISA: logic-and-shift-instructions-and
@@ -140,7 +144,7 @@ Expected<Value *> lowerShr(FunctionLowering &fn, const ptx::Instruction &inst) {
 namespace {
 // The bytes of the pair {b, a} that a mode of prmt selects, as nibbles, for c & 3 of 0 to 3.
 struct PermuteMode {
-  ptx::Mod mod;
+  const ptx::Modifier &mod;
   uint16_t selectors[4];
 };
 

@@ -14,6 +14,9 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Ldu;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Cs, Cv, Lu, Mmio, Nc, Sys, Volatile, Weak, Wt;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 
@@ -24,7 +27,7 @@ struct Access {
   Type *element;
   unsigned count;
   unsigned elementBytes;
-  ptx::Mod semantics = ptx::Mod::Weak, scope = ptx::Mod::Sys;
+  ptx::Modifier semantics = ptx::Mod::Weak, scope = ptx::Mod::Sys;
   bool isVolatile = false;
   bool nonTemporal = false;
   bool invariant = false;
@@ -40,8 +43,8 @@ Access accessOf(FunctionLowering &fn, const ptx::Spelling &spelling, unsigned ad
   access.element = fn.intType(access.elementBytes * 8);
   access.count = std::max(spelling.vectorWidth(), 1u);
 
-  ptx::Mod semantics = spelling.first(ptx::ModCategory::Semantics);
-  ptx::Mod cache = spelling.first(ptx::ModCategory::Cache);
+  ptx::Modifier semantics = spelling.first(ptx::ModCategory::Semantics);
+  ptx::Modifier cache = spelling.first(ptx::ModCategory::Cache);
   // .volatile and .mmio are .relaxed.sys; .cv fetches again, which is the same, and .wt writes
   // through. Memory of one thread (AS 5) and memory that does not change (AS 4) need no atomics.
   access.isVolatile = semantics == ptx::Mod::Volatile || cache == ptx::Mod::Cv ||

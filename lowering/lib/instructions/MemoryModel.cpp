@@ -3,32 +3,31 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier AcqRel, Acquire, Cta, Release, Sc, Sys;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
-SyncScope::ID syncScopeOf(LLVMContext &context, ptx::Mod scope) {
-  switch (scope) {
-  case ptx::Mod::Cta:
+SyncScope::ID syncScopeOf(LLVMContext &context, ptx::Modifier scope) {
+  if (scope == ptx::Mod::Cta)
     return context.getOrInsertSyncScopeID("workgroup");
-  case ptx::Mod::Sys:
+  if (scope == ptx::Mod::Sys)
     return SyncScope::System;
-  default: // .gpu, .gl, .cluster, or none
-    return context.getOrInsertSyncScopeID("agent");
-  }
+  return context.getOrInsertSyncScopeID("agent");
+  // .gpu, .gl, .cluster, or none
 }
 
-AtomicOrdering orderingOf(ptx::Mod semantics) {
-  switch (semantics) {
-  case ptx::Mod::Acquire:
+AtomicOrdering orderingOf(ptx::Modifier semantics) {
+  if (semantics == ptx::Mod::Acquire)
     return AtomicOrdering::Acquire;
-  case ptx::Mod::Release:
+  if (semantics == ptx::Mod::Release)
     return AtomicOrdering::Release;
-  case ptx::Mod::AcqRel:
+  if (semantics == ptx::Mod::AcqRel)
     return AtomicOrdering::AcquireRelease;
-  case ptx::Mod::Sc:
+  if (semantics == ptx::Mod::Sc)
     return AtomicOrdering::SequentiallyConsistent;
-  default:
-    return AtomicOrdering::Monotonic;
-  }
+  return AtomicOrdering::Monotonic;
 }
 
 } // namespace rubia::lowering

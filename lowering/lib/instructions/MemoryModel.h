@@ -12,10 +12,10 @@ namespace rubia::lowering {
 
 /// .cta is a workgroup, .gpu an agent, .sys the system. .cluster becomes an agent: AMD has nothing
 /// between. Without a scope it is .gpu.
-llvm::SyncScope::ID syncScopeOf(llvm::LLVMContext &context, ptx::Mod scope);
+llvm::SyncScope::ID syncScopeOf(llvm::LLVMContext &context, ptx::Modifier scope);
 
 /// .relaxed is Monotonic, as is an atomic without semantics; .acquire, .release, .acq_rel are what
 /// they are called; .sc, of fences only, is SequentiallyConsistent.
-llvm::AtomicOrdering orderingOf(ptx::Mod semantics);
+llvm::AtomicOrdering orderingOf(ptx::Modifier semantics);
 
 } // namespace rubia::lowering

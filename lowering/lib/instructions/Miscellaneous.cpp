@@ -6,6 +6,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Mask;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 // trap   ends the launch with an error.

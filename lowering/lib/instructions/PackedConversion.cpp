@@ -19,6 +19,9 @@ extern const Word Any, Canonical;
 namespace rubia::targets::Fact {
 extern const GenerationFact convertsBfloat;
 } // namespace rubia::targets::Fact
+namespace rubia::ptx::Mod {
+extern const Modifier Relu, Rn, Rs, Satfinite, ScaledN2Ue8m0;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

@@ -12,6 +12,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Add, Sat;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 namespace {

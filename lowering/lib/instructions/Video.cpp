@@ -11,6 +11,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Add, Eq, Ge, Gt, Le, Lt, Max, Min, Ne, Po, Sat, Shr15, Shr7, Wrap;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 Value *videoAdd(IRBuilder<> &b, Value *x, Value *y) { return b.CreateAdd(x, y); }

@@ -18,7 +18,7 @@ llvm::Value *videoMax(llvm::IRBuilder<> &b, llvm::Value *x, llvm::Value *y);
 /// A comparison of vset, vset2 or vset4 as one of x < y and x != y with operands exchanged, negated
 /// or both.
 struct VideoComparison {
-  ptx::Mod mod;
+  const ptx::Modifier &mod;
   bool isOrdered, exchanged, negated;
 };
 VideoComparison videoComparison(const ptx::Instruction &inst);

@@ -21,6 +21,10 @@ using namespace llvm;
 namespace rubia::settings::MaskMode {
 extern const Word Checked;
 } // namespace rubia::settings::MaskMode
+namespace rubia::ptx::Mod {
+extern const Modifier Abs, Add, All, And, Any, Ballot, Bfly, Down, Idx, Min, NaN, Or, Sync, Uni, Up,
+    Xor;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 
@@ -95,7 +99,7 @@ namespace {
 
 // shfl{.sync}.mode.b32 d{|p}, a, b, c{, membermask}; c is clamp | segment mask << 8.
 struct Shuffle {
-  ptx::Mod mode;
+  ptx::Modifier mode;
   std::optional<uint64_t> offset, control; // b and c if they are constant
 
   unsigned segment() const { return unsigned(*control >> 8 & 31); }
@@ -109,22 +113,19 @@ Value *exchangeByPattern(FunctionLowering &fn, const Shuffle &shuffle, Value *va
   if (!shuffle.offset || !shuffle.control)
     return nullptr;
   unsigned offset = unsigned(*shuffle.offset & 31);
-  switch (shuffle.mode) {
-  case ptx::Mod::Bfly:
+  if (shuffle.mode == ptx::Mod::Bfly)
     return offset ? exchangeByXor(fn, value, offset) : value;
-  case ptx::Mod::Up:
+  if (shuffle.mode == ptx::Mod::Up)
     return offset ? shiftLanes(fn, value, -int(offset)) : value;
-  case ptx::Mod::Down:
+  if (shuffle.mode == ptx::Mod::Down)
     return offset ? shiftLanes(fn, value, int(offset)) : value;
-  case ptx::Mod::Idx: {
+  if (shuffle.mode == ptx::Mod::Idx) {
     unsigned inSegment = shuffle.segment() ^ 31;
     if (!isPowerOf2_32(inSegment + 1))
       return nullptr;
     return broadcastLane(fn, value, offset & inSegment, inSegment + 1);
   }
-  default:
-    return nullptr;
-  }
+  return nullptr;
 }
 
 } // namespace
@@ -149,27 +150,19 @@ Expected<Value *> lowerShfl(FunctionLowering &fn, const ptx::Instruction &inst) 
   Shuffle shuffle{inst.spelling->first(ptx::ModCategory::Shuffle), fn.knownConstant(1),
                   fn.knownConstant(2)};
 
-  Value *from, *inRange;
-  switch (shuffle.mode) {
-  case ptx::Mod::Up:
+  Value *from;
+  if (shuffle.mode == ptx::Mod::Up)
     from = b.CreateSub(lane, offset);
-    inRange = b.CreateICmpSGE(from, limit);
-    break;
-  case ptx::Mod::Down:
+  else if (shuffle.mode == ptx::Mod::Down)
     from = b.CreateAdd(lane, offset);
-    inRange = b.CreateICmpSLE(from, limit);
-    break;
-  case ptx::Mod::Bfly:
+  else if (shuffle.mode == ptx::Mod::Bfly)
     from = b.CreateXor(lane, offset);
-    inRange = b.CreateICmpSLE(from, limit);
-    break;
-  case ptx::Mod::Idx:
+  else if (shuffle.mode == ptx::Mod::Idx)
     from = b.CreateOr(first, b.CreateAnd(offset, inSegment));
-    inRange = b.CreateICmpSLE(from, limit);
-    break;
-  default:
+  else
     return fn.malformed(inst, "a mode is needed");
-  }
+  Value *inRange =
+      shuffle.mode == ptx::Mod::Up ? b.CreateICmpSGE(from, limit) : b.CreateICmpSLE(from, limit);
   fn.setDestination(1, inRange);
   if (Value *exchanged = exchangeByPattern(fn, shuffle, value))
     return b.CreateSelect(inRange, exchanged, value);
@@ -189,18 +182,16 @@ Expected<Value *> lowerVote(FunctionLowering &fn, const ptx::Instruction &inst) 
     checkMembers(fn, members);
   auto among = [&](Value *which) { return b.CreateAnd(ballot(fn, which), members); };
   auto none = [&](Value *mask) { return b.CreateICmpEQ(mask, b.getInt32(0)); };
-  switch (inst.spelling->first(ptx::ModCategory::Vote)) {
-  case ptx::Mod::All:
+  const ptx::Modifier mode = inst.spelling->first(ptx::ModCategory::Vote);
+  if (mode == ptx::Mod::All)
     return none(among(b.CreateNot(condition)));
-  case ptx::Mod::Any:
+  if (mode == ptx::Mod::Any)
     return b.CreateNot(none(among(condition)));
-  case ptx::Mod::Uni:
+  if (mode == ptx::Mod::Uni)
     return b.CreateOr(none(among(condition)), none(among(b.CreateNot(condition))));
-  case ptx::Mod::Ballot:
+  if (mode == ptx::Mod::Ballot)
     return among(condition);
-  default:
-    return fn.malformed(inst, "a mode is needed");
-  }
+  return fn.malformed(inst, "a mode is needed");
 }
 
 // activemask.b32 d   PTX ISA: parallel-synchronization-and-communication-instructions-activemask

@@ -16,6 +16,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Gpu;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 // The word that belongs to an address. Its lower half decides, which is the same for an address in
@@ -32,7 +36,7 @@ static Value *lockOf(FunctionLowering &fn, Value *pointer) {
 }
 
 // What the lane does whose turn it is: one lane of the wave is active.
-static Value *updateLocked(FunctionLowering &fn, Value *lock, Value *pointer, ptx::Mod scope,
+static Value *updateLocked(FunctionLowering &fn, Value *lock, Value *pointer, ptx::Modifier scope,
                            function_ref<Value *(Value *)> update) {
   IRBuilder<> &b = fn.builder();
   SyncScope::ID agent = syncScopeOf(fn.context(), ptx::Mod::Gpu);
@@ -56,7 +60,7 @@ static Value *updateLocked(FunctionLowering &fn, Value *lock, Value *pointer, pt
   return old;
 }
 
-Value *updateWide(FunctionLowering &fn, Value *pointer, ptx::Mod scope,
+Value *updateWide(FunctionLowering &fn, Value *pointer, ptx::Modifier scope,
                   function_ref<Value *(Value *)> update) {
   IRBuilder<> &b = fn.builder();
   Value *lock = lockOf(fn, pointer);

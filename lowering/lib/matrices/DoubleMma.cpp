@@ -9,6 +9,9 @@ using namespace llvm;
 namespace rubia::settings::NanMode {
 extern const Word Canonical;
 } // namespace rubia::settings::NanMode
+namespace rubia::ptx::Mod {
+extern const Modifier Rn;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 namespace {

@@ -13,6 +13,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Trans, X2, X4;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 namespace {
 

@@ -74,7 +74,7 @@ bool isSigned(ptx::Type type) { return type == ptx::Type::S8 || type == ptx::Typ
 
 std::string ProductTypes::name() const {
   // The types come first among the modifiers.
-  auto text = [](ptx::Type type) { return ptx::textOf(ptx::Mod(type)).drop_front(); };
+  auto text = [](ptx::Type type) { return ptx::textOf(ptx::Modifier(type)).drop_front(); };
   std::string name = (text(a) + "." + text(b)).str();
   if (saturates)
     name += ".sat";

@@ -13,6 +13,9 @@ using namespace llvm;
 namespace rubia::settings::MmaMode {
 extern const Word H100, Native;
 } // namespace rubia::settings::MmaMode
+namespace rubia::ptx::Mod {
+extern const Modifier KindF8f6f4;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 

@@ -11,6 +11,9 @@ using namespace llvm;
 namespace rubia::settings::MmaMode {
 extern const Word H100;
 } // namespace rubia::settings::MmaMode
+namespace rubia::ptx::Mod {
+extern const Modifier Rm, Rp, Rz;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 namespace {
@@ -49,16 +52,13 @@ StringRef nameOf(ptx::Type type) {
 }
 
 StringRef roundingOf(const MmaForm &form) {
-  switch (form.rounding) {
-  case ptx::Mod::Rz:
+  if (form.rounding == ptx::Mod::Rz)
     return "rz";
-  case ptx::Mod::Rm:
+  if (form.rounding == ptx::Mod::Rm)
     return "rm";
-  case ptx::Mod::Rp:
+  if (form.rounding == ptx::Mod::Rp)
     return "rp";
-  default:
-    return "rn";
-  }
+  return "rn";
 }
 
 bool isWmmaOfTf32(const MmaForm &form) { return form.isWmma() && form.a == ptx::Type::TF32; }

@@ -11,6 +11,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Add, And, Clamp, Gpu, Max, Min, Or, P, Trap;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 
 namespace {

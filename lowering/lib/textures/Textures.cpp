@@ -14,6 +14,10 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Ld, Mov;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier A1d, A2d, Acube, B, Cube, Depth, G, Geometry1d, Geometry2d, Geometry3d, Grad,
+    Height, Level, R, Width;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
 
@@ -263,7 +267,7 @@ void writeTexel(FunctionLowering &fn, const ptx::Instruction &inst, Value *texel
 } // namespace
 
 const Geometry *geometryOf(const ptx::Spelling &spelling) {
-  const ptx::Mod mod = spelling.first(ptx::ModCategory::Geometry);
+  const ptx::Modifier mod = spelling.first(ptx::ModCategory::Geometry);
   const Geometry *found =
       find_if(kGeometries, [&](const Geometry &geometry) { return geometry.mod == mod; });
   return found == std::end(kGeometries) ? nullptr : found;
@@ -530,7 +534,7 @@ static Expected<Value *> query(FunctionLowering &fn, const ptx::Instruction &ins
   IRBuilder<> &b = fn.builder();
   const ptx::Spelling &spelling = *inst.spelling;
   static constexpr struct {
-    ptx::Mod mod;
+    const ptx::Modifier &mod;
     size_t extent; // of level 0
   } kQueries[] = {{ptx::Mod::Width, offsetof(abi::Texture, grid.width)},
                   {ptx::Mod::Height, offsetof(abi::Texture, grid.height)},

@@ -7,7 +7,7 @@
 namespace rubia::lowering {
 
 struct Geometry {
-  ptx::Mod mod;
+  const ptx::Modifier &mod;
   const char *name; // as the sampler's functions have it
   const char *kind; // the same of functions for which layers are a number of layer
   unsigned dimensions;

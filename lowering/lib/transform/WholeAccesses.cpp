@@ -14,7 +14,7 @@ using namespace llvm;
 
 namespace rubia::lowering {
 
-static MDNode *tagOf(LLVMContext &context, ptx::Mod scope) {
+static MDNode *tagOf(LLVMContext &context, ptx::Modifier scope) {
   MDBuilder metadata(context);
   MDNode *type = metadata.createTBAARoot("rubia.whole");
   const SyncScope::ID wanted = syncScopeOf(context, scope);
@@ -27,14 +27,14 @@ static MDNode *tagOf(LLVMContext &context, ptx::Mod scope) {
 }
 
 // Memory that was never written is any value, not undefined behaviour: hence the freeze.
-Value *loadWhole(FunctionLowering &fn, Value *pointer, ptx::Mod scope) {
+Value *loadWhole(FunctionLowering &fn, Value *pointer, ptx::Modifier scope) {
   IRBuilder<> &b = fn.builder();
   LoadInst *load = b.CreateAlignedLoad(wholeType(b), pointer, Align(kWholeBytes), true);
   load->setMetadata(LLVMContext::MD_tbaa, tagOf(fn.context(), scope));
   return b.CreateFreeze(load);
 }
 
-void storeWhole(FunctionLowering &fn, Value *value, Value *pointer, ptx::Mod scope) {
+void storeWhole(FunctionLowering &fn, Value *value, Value *pointer, ptx::Modifier scope) {
   fn.builder()
       .CreateAlignedStore(value, pointer, Align(kWholeBytes), true)
       ->setMetadata(LLVMContext::MD_tbaa, tagOf(fn.context(), scope));

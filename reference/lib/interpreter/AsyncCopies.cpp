@@ -12,11 +12,16 @@ extern const Operation ClusterQueryCancel, ClusterTryCancel, CpAsync, CpAsyncBul
     CpAsyncBulkCommitGroup, CpAsyncBulkPrefetch, CpAsyncBulkWaitGroup, CpAsyncCommitGroup,
     CpAsyncWait, CpReduceAsyncBulk, RedAsync, StAsync;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier CpMask, GetFirstCtaidY, GetFirstCtaidZ, IsCanceled, L2CacheHint,
+    MbarrierCompleteTxBytes;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
+using ptx::Modifier;
 using ptx::StateSpace;
 
 struct Copy {
@@ -120,7 +125,7 @@ void decodeBulk(Decoder &decoder, bool reduces) {
   ArrayRef<ptx::Operand> operands = decoder.inst().operands;
   auto &copy = decoder.code.keep<Copy>();
   SmallVector<StateSpace, 2> spaces;
-  for (Mod mod : spelling.modifiers)
+  for (Modifier mod : spelling.modifiers)
     if (ptx::categoryOf(mod) == ptx::ModCategory::Space)
       spaces.push_back(ptx::spaceOf(mod));
   if (spaces.size() != 2 || spelling.has(Mod::CpMask))

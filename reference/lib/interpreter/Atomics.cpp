@@ -11,11 +11,15 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Atom, Red;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Add, And, Cas, Dec, Exch, Inc, Max, Min, Or, Xor;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
+using ptx::Modifier;
 struct Access {
   AtomicOperation operation;
   ptx::StateSpace space;
@@ -99,7 +103,7 @@ static std::string arithmeticOf(const ptx::Spelling &spelling, bool flushes) {
   if (spelling.has(Mod::Add))
     return std::string("add") + (isFloat ? ".rn" : "") +
            (flushes && type == ptx::Type::F32 ? ".ftz." : ".") + typeText;
-  for (Mod mod : {Mod::Min, Mod::Max, Mod::And, Mod::Or, Mod::Xor})
+  for (Modifier mod : {Mod::Min, Mod::Max, Mod::And, Mod::Or, Mod::Xor})
     if (spelling.has(mod))
       return (ptx::textOf(mod).drop_front() + "." + typeText).str();
   return spelling.text.str();

@@ -10,11 +10,14 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation BarArrive, BarRed, BarSync, BarrierCluster;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Arrive;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
 
 // The one value of all active lanes.
 bool uniform(Warp &warp, const uint64_t *row, const char *what, uint32_t &value) {

@@ -5,6 +5,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier And, Popc;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::reference::interpreter {
 
 // Instructions of a warp before the next one has its turn: long enough that switching costs

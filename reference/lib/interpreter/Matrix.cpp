@@ -9,11 +9,15 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Ldmatrix, Mma, MmaSp, Movmatrix, Stmatrix, WmmaLoad, WmmaMma, WmmaStore;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier And, Col, KindF8f6f4, Row, Satfinite, Trans;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
+using ptx::Modifier;
 using ptx::StateSpace;
 
 struct Product {
@@ -101,7 +105,7 @@ void decodeProduct(Decoder &decoder) {
   product.d = fragment(sum, decoder.destinations.size(), types[0], height, n);
   if (isQuad) { // the layouts of A and B, in this order
     std::vector<bool> isColumn;
-    for (Mod mod : spelling.modifiers)
+    for (Modifier mod : spelling.modifiers)
       if (mod == Mod::Row || mod == Mod::Col)
         isColumn.push_back(mod == Mod::Col);
     product.a.isColumn = isColumn[0];
@@ -116,7 +120,7 @@ void decodeProduct(Decoder &decoder) {
                                   : MatrixProduct::Unit::Mma;
   product.product.satfinite = spelling.has(Mod::Satfinite);
   product.product.isAnd = spelling.has(Mod::And);
-  if (Mod rounding = spelling.first(ptx::ModCategory::Rounding); rounding != Mod::None)
+  if (Modifier rounding = spelling.first(ptx::ModCategory::Rounding); rounding != Mod::None)
     product.rounding = ptx::textOf(rounding).drop_front().str();
   if (product.isSparse) {
     decoder.source(operands[4], ptx::Type::B32);

@@ -5,7 +5,8 @@ using namespace llvm;
 
 namespace rubia::reference::interpreter {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
+using ptx::Modifier;
 
 // PTX ISA: warp-level-matrix-fragment-mma-16816-float and its kin, which follow one rule: a lane is
 // in group lane / 4 and its register's elements stand side by side.
@@ -117,14 +118,14 @@ bool shapeOf(const ptx::Spelling &spelling, Shape &shape) {
 
 std::vector<ptx::Type> typesOf(const ptx::Spelling &spelling) {
   std::vector<ptx::Type> types;
-  for (Mod mod : spelling.modifiers)
+  for (Modifier mod : spelling.modifiers)
     if (ptx::typeOf(mod) != ptx::Type::None)
       types.push_back(ptx::typeOf(mod));
   return types;
 }
 
 std::string nameOf(const ptx::Spelling &spelling, ptx::Type type) {
-  for (Mod mod : spelling.modifiers)
+  for (Modifier mod : spelling.modifiers)
     if (ptx::typeOf(mod) == type)
       return ptx::textOf(mod).drop_front().str();
   return "f16"; // wmma of f16 does not write its factors' type

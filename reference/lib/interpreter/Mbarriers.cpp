@@ -12,10 +12,13 @@ namespace rubia::ptx::Op {
 extern const Operation CpAsyncMbarrierArrive, MbarrierArrive, MbarrierInit, MbarrierInval,
     MbarrierPendingCount, MbarrierTx, MbarrierWait;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier ArriveDrop, ExpectTx, Noinc, Parity;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
 
 // pending: bits 0 to 19; expected: 20 to 39; bytes, signed: 40 to 62; parity: 63.
 static constexpr uint64_t kCountMask = (1 << 20) - 1;

@@ -12,6 +12,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Mod {
+extern const Modifier Aligned;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::reference::interpreter {
 
 // Of the lanes at an instruction, those whose masks' members are all there.

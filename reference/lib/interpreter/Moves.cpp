@@ -11,11 +11,14 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Createpolicy, Cvta, Getctarank, Isspacep, Mapa, Mov;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier To;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
 using ptx::StateSpace;
 
 void copyOne(Warp &warp, const Micro &micro) {

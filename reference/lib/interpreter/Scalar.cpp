@@ -13,6 +13,9 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation FMax, FMin;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Ftz;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {

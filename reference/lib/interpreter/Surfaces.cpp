@@ -9,18 +9,22 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Suld, Sured, Sust;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Add, And, Clamp, Max, Min, Or, P, Trap;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
+using ptx::Modifier;
 
 struct Access {
   Brackets brackets;
   enum class Kind : uint8_t { Load, Store, StoreTexel, Reduce, ReduceWords } kind = Kind::Load;
   enum class Outside : uint8_t { Trap, Clamp, Zero } outside = Outside::Trap;
   unsigned elements = 1, elementBytes = 4;
-  Mod operation = Mod::Add; // of a reduction
+  Modifier operation = Mod::Add; // of a reduction
   bool isSigned = false;
 };
 
@@ -94,22 +98,15 @@ void storeTexel(Warp &warp, const Micro &micro, const TextureObject &surface, ui
   }
 }
 
-uint64_t reduced(Mod operation, bool isSigned, unsigned bits, uint64_t old, uint64_t value) {
+uint64_t reduced(Modifier operation, bool isSigned, unsigned bits, uint64_t old, uint64_t value) {
   const auto order = [&](uint64_t word) { // unsigned numbers are ordered as these are
     return (word << (64 - bits)) ^ (isSigned ? uint64_t(1) << 63 : 0);
   };
-  switch (operation) {
-  case Mod::Min:
+  if (operation == Mod::Min)
     return order(value) < order(old) ? value : old;
-  case Mod::Max:
+  if (operation == Mod::Max)
     return order(value) > order(old) ? value : old;
-  case Mod::And:
-    return old & value;
-  case Mod::Or:
-    return old | value;
-  default:
-    return old + value;
-  }
+  return operation == Mod::And ? old & value : operation == Mod::Or ? old | value : old + value;
 }
 
 void accessLane(Warp &warp, const Micro &micro, const Access &access, unsigned lane) {
@@ -200,7 +197,7 @@ void decodeAccess(Decoder &decoder) {
                 : isFormatted ? Kind::StoreTexel
                               : Kind::Store;
   access.isSigned = ptx::classOf(type) == ptx::TypeClass::Signed;
-  for (Mod operation : {Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or})
+  for (Modifier operation : {Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or})
     if (spelling.has(operation))
       access.operation = operation;
   if (isLoad)

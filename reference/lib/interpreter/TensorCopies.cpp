@@ -17,11 +17,18 @@ namespace rubia::ptx::Op {
 extern const Operation CpAsyncBulkPrefetchTensor, CpAsyncBulkTensor, CpReduceAsyncBulkTensor,
     TensormapCpFenceproxy, TensormapReplace;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Add, And, BoxDim, BulkGroup, Dec, ElementStride, Elemtype, FillMode,
+    Geometry1d, Geometry2d, Geometry3d, Geometry4d, Geometry5d, GlobalAddress, GlobalDim,
+    GlobalStride, Im2col, Im2colNoOffs, Inc, InterleaveLayout, Max, Min, MulticastCluster, Or, Rank,
+    SwizzleMode, Xor;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
+using ptx::Modifier;
 using ptx::StateSpace;
 
 // By the number of an element's type.
@@ -282,8 +289,8 @@ void decodeTensor(Decoder &decoder, bool reduces) {
   const ptx::Spelling &spelling = decoder.spelling();
   ArrayRef<ptx::Operand> operands = decoder.inst().operands;
   auto &copy = decoder.code.keep<Copy>();
-  constexpr Mod kRanks[] = {Mod::Geometry1d, Mod::Geometry2d, Mod::Geometry3d, Mod::Geometry4d,
-                            Mod::Geometry5d};
+  const Modifier kRanks[] = {Mod::Geometry1d, Mod::Geometry2d, Mod::Geometry3d, Mod::Geometry4d,
+                             Mod::Geometry5d};
   copy.rank =
       1 + unsigned(find(kRanks, spelling.first(ptx::ModCategory::Geometry)) - std::begin(kRanks));
   copy.isStore = spelling.has(Mod::BulkGroup);
@@ -291,7 +298,8 @@ void decodeTensor(Decoder &decoder, bool reduces) {
   if (copy.rank > TensorMap::kMaxRank || spelling.has(Mod::MulticastCluster))
     return decoder.unsupported("a tensor copy of this form");
   if (reduces)
-    for (Mod mod : {Mod::Add, Mod::Min, Mod::Max, Mod::Inc, Mod::Dec, Mod::And, Mod::Or, Mod::Xor})
+    for (Modifier mod :
+         {Mod::Add, Mod::Min, Mod::Max, Mod::Inc, Mod::Dec, Mod::And, Mod::Or, Mod::Xor})
       if (spelling.has(mod))
         copy.operation = ptx::textOf(mod).drop_front().str();
   const bool isLogic = is_contained({"and", "or", "xor"}, copy.operation);
@@ -339,7 +347,7 @@ void decodeHint(Decoder &decoder) { decoder.execute(nothing); }
 // ---------- Tensor maps
 
 struct Field {
-  Mod mod;
+  const Modifier &mod;
   size_t offset;
   unsigned bytes, count;
   uint64_t kept;  // bits of the value, with

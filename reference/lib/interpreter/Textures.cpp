@@ -8,15 +8,20 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Istypep, Suq, Tex, Tld4, Txq;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier A1d, A2d, Acube, B, Cube, Depth, G, Geometry1d, Geometry2d, Geometry3d, Grad,
+    Height, Level, R, Width;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
+using ptx::Modifier;
 using ptx::StateSpace;
 
 Brackets Brackets::decode(Decoder &decoder, const ptx::Operand &operand, ptx::Type type) {
   struct Geometry {
-    Mod mod;
+    const Modifier &mod;
     unsigned dimensions;
     bool isLayered, isCube;
   };
@@ -26,7 +31,7 @@ Brackets Brackets::decode(Decoder &decoder, const ptx::Operand &operand, ptx::Ty
       {Mod::A2d, 2, true, false},         {Mod::Cube, 3, false, true},
       {Mod::Acube, 3, true, true}};
   Brackets result;
-  const Mod mod = decoder.spelling().first(ptx::ModCategory::Geometry);
+  const Modifier mod = decoder.spelling().first(ptx::ModCategory::Geometry);
   const auto *geometry =
       find_if(kGeometries, [&](const Geometry &other) { return other.mod == mod; });
   ArrayRef<ptx::Operand> parts = operand.elements();

@@ -11,11 +11,14 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Activemask, BarWarpSync, Elect, Match, Redux, Shfl, Vote;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier All, Any, Ballot, Bfly, Down, Sync, Up;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
 
 bool has(Lanes lanes, unsigned lane) { return lanes >> lane & 1; }
 

@@ -14,11 +14,14 @@ using namespace llvm;
 namespace rubia::ptx::Op {
 extern const Operation Wgmma, WgmmaSp, WgmmaSync, WgmmaWait;
 } // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier And, Satfinite;
+} // namespace rubia::ptx::Mod
 
 namespace rubia::reference::interpreter {
 namespace {
 
-using ptx::Mod;
+namespace Mod = ptx::Mod;
 using ptx::StateSpace;
 
 constexpr unsigned kRows = 16, kWarps = 4; // rows of a warp, warps of a warpgroup

@@ -40,10 +40,10 @@ void addSpellings(ArrayRef<ptx::ModifierSlot> slots, Modifiers &chosen, size_t m
   }
   if (slots.front().optional)
     addSpellings(slots.drop_front(), chosen, most, all);
-  for (unsigned i = 1; i < ptx::kModifierCount; ++i) {
-    if (!slots.front().choices.contains(ptx::Mod(i)))
+  for (unsigned i = 1; i < ptx::modifierCount(); ++i) {
+    if (!slots.front().choices.contains(ptx::Modifier(i)))
       continue;
-    chosen.push_back(ptx::textOf(ptx::Mod(i)).str());
+    chosen.push_back(ptx::textOf(ptx::Modifier(i)).str());
     addSpellings(slots.drop_front(), chosen, most, all);
     chosen.pop_back();
   }
