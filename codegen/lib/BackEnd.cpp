@@ -27,6 +27,8 @@
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/WholeWaveValues.h"
+#include "codegen/lib/speed/MaskValues.h"
+#include "codegen/lib/speed/SparseLiveness.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/AsmPrinter.h"
@@ -97,8 +99,10 @@ public:
     if (pass->getPassName() == kSelection) {
       legacy::PassManager::add(makeNarrowProducts());
       legacy::PassManager::add(makeCarryChains());
+      legacy::PassManager::add(makeMaskValues());
     }
     if (pass->getPassName() == kFinalizeSelection) {
+      legacy::PassManager::add(makeMaskValuesForgotten());
       legacy::PassManager::add(makeTraps());
       legacy::PassManager::add(makeOpaqueCopies());
       legacy::PassManager::add(makeCarryMasks());
@@ -118,6 +122,7 @@ public:
       legacy::PassManager::add(makeLoopCarries());
       legacy::PassManager::add(makeOwnConstants());
       legacy::PassManager::add(makeWholeWaveValues());
+      delete std::exchange(pass, makeSparseLiveness());
     }
     if (pass->getPassName() == kScheduler) {
       legacy::PassManager::add(makeShortRegions(kEarlyRegion));

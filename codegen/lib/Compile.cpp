@@ -12,6 +12,7 @@
 #include "codegen/lib/errata/Differences.h"
 #include "codegen/lib/errata/Negations.h"
 #include "codegen/lib/errata/RoundedProducts.h"
+#include "codegen/lib/speed/Dominance.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -23,6 +24,7 @@ namespace rubia::codegen {
 Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsigned optLevel,
                                    EmitKind kind, RegisterUse *use) {
   searchForPhisByUses();
+  askDominatorsDirectly();
   if (Error error = optimise(module, machine, optLevel))
     return error;
   protectRoundedProducts(module);
