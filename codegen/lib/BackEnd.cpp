@@ -50,8 +50,21 @@ namespace {
 /// Follows debug variables through registers. Where there are none it looks at every instruction to
 /// find that out, 6 % of the back end.
 constexpr StringLiteral kDebugValues = "Live DEBUG_VALUE analysis";
-/// Rewrites sums of several indices; no kernel of benchmarks/quality changes without it.
-constexpr StringLiteral kReassociation = "Nary reassociation";
+/// For what lowering never makes, or what others have done: no kernel of benchmarks/quality changes
+/// without them (docs/passes.md).
+constexpr StringLiteral kLeftOut[] = {
+    "AMDGPU Uniform Intrinsic Combine",
+    "Canonicalize Freeze Instructions in Loops",
+    "Constant Hoisting",
+    "Expand memcmp() to load/stores",
+    "Merge contiguous icmps into a memcmp",
+    "Nary reassociation",
+    "Partially inline calls to library functions",
+    "Replace intrinsics with calls to vector library",
+};
+/// LLVM has several of these.
+constexpr StringLiteral kEarlyCse = "Early CSE";
+constexpr StringLiteral kCopies = "Machine Copy Propagation Pass";
 
 bool hasDebugVariables(const Module &module) {
   return any_of(module.debug_compile_units(), [](const DICompileUnit *unit) {
@@ -85,8 +98,7 @@ public:
   }
 
   void add(Pass *pass) override {
-    if (pass->getPassName() == kReassociation ||
-        (pass->getPassName() == kDebugValues && !hasVariables)) {
+    if (isLeftOut(pass->getPassName())) {
       delete pass;
       return;
     }
@@ -145,7 +157,15 @@ public:
   }
 
 private:
+  bool isLeftOut(StringRef pass) {
+    // The second Early CSE is behind Nary reassociation. A later pass removes the copies that the
+    // first one for copies would.
+    return is_contained(kLeftOut, pass) || (pass == kDebugValues && !hasVariables) ||
+           (pass == kEarlyCse && ++earlyCses == 2) || (pass == kCopies && ++copyPasses == 1);
+  }
+
   bool isOptimising, hasVariables, isAllocated = false;
+  unsigned earlyCses = 0, copyPasses = 0;
   RegisterUse *count = nullptr;
   SmallString<0> printed;
   raw_svector_ostream stream{printed};

@@ -8,6 +8,7 @@
 #include "llvm/Support/AMDHSAKernelDescriptor.h"
 #include "llvm/Support/Endian.h"
 #include <map>
+#include <memory>
 
 using namespace llvm;
 using object::ELF64LEObjectFile;
@@ -163,12 +164,24 @@ static std::vector<DecodedInstruction> decode(const Disassembler &disassembler,
   return instructions;
 }
 
+/// Kept for the thread's next program: to make one takes as long as to decode 1,000 instructions.
+static Expected<std::shared_ptr<const Disassembler>> disassemblerFor(const ProgramCode &code) {
+  thread_local std::map<std::pair<std::string, bool>, std::shared_ptr<const Disassembler>> kept;
+  std::shared_ptr<const Disassembler> &one = kept[{code.processor, code.isWave64}];
+  if (!one) {
+    auto made = Disassembler::create(code.processor, code.isWave64);
+    if (!made)
+      return made.takeError();
+    one = std::move(*made);
+  }
+  return one;
+}
+
 Expected<DecodedProgram> decodeProgram(ArrayRef<uint8_t> codeObject) {
   Expected<ProgramCode> code = readProgramCode(codeObject);
   if (!code)
     return code.takeError();
-  Expected<std::unique_ptr<Disassembler>> disassembler =
-      Disassembler::create(code->processor, code->isWave64);
+  Expected<std::shared_ptr<const Disassembler>> disassembler = disassemblerFor(*code);
   if (!disassembler)
     return disassembler.takeError();
   DecodedProgram program{std::move(*code), std::move(*disassembler), {}};

@@ -41,7 +41,7 @@ struct DecodedInstruction {
 /// than they do.
 struct DecodedProgram {
   ProgramCode code;
-  std::unique_ptr<Disassembler> disassembler;
+  std::shared_ptr<const Disassembler> disassembler;
   std::vector<std::vector<DecodedInstruction>> instructions; ///< of each function
 };
 
