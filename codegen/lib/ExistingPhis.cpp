@@ -11,23 +11,30 @@ using namespace llvm;
 
 namespace rubia::codegen {
 
-static std::atomic<uint64_t> searches;
+static std::atomic<uint64_t> searches, phis;
 static constexpr unsigned kMostPhis = 16; // that a search for constants looks at
 
 void searchForPhisByUses() {}
 
 uint64_t searchesForPhis() { return searches; }
+uint64_t phisOfSearches() { return phis; }
 
-/// The phis of a block that get a value, be it through other phis.
-static SmallVector<PHINode *> phisOf(Value *value, const BasicBlock *block) {
-  SmallVector<PHINode *> found;
-  SmallSetVector<Value *, 16> reached;
-  reached.insert(value);
-  for (size_t i = 0; i < reached.size(); ++i)
-    for (User *user : reached[i]->users())
-      if (auto *phi = dyn_cast<PHINode>(user); phi && reached.insert(phi))
-        if (phi->getParent() == block)
-          found.push_back(phi);
+/// The phis of the last block that get the value through phis of those before it, one of each.
+static SmallSetVector<PHINode *, 8> phisOf(Value *value, ArrayRef<const BasicBlock *> blocks) {
+  SmallSetVector<PHINode *, 8> found;
+  auto addUsers = [&](Value *used, const BasicBlock *block) {
+    for (User *user : used->users())
+      if (auto *phi = dyn_cast<PHINode>(user); phi && phi->getParent() == block)
+        found.insert(phi);
+  };
+  addUsers(value, blocks.front());
+  uint64_t come = found.size();
+  for (const BasicBlock *block : blocks.drop_front()) {
+    for (PHINode *phi : found.takeVector())
+      addUsers(phi, block);
+    come += found.size();
+  }
+  phis.fetch_add(come, std::memory_order_relaxed);
   return found;
 }
 
@@ -61,21 +68,33 @@ template <> void SSAUpdaterImpl<SSAUpdater>::FindExistingPHI(BasicBlock *block) 
     return true;
   };
 
-  // A phi that matches gets every value that is known on the ways to it.
-  SmallSetVector<BBInfo *, 16> unknown;
-  unknown.insert(BBMap[block]);
-  for (size_t i = 0; i < unknown.size(); ++i)
-    for (const BBInfo *before : ArrayRef(unknown[i]->Preds, unknown[i]->NumPreds)) {
-      Value *value = before->DefBB->AvailableVal;
+  // A phi that matches gets every value that is known on the ways to it, by a phi of each block on
+  // the way whose value is not known. The nearest such value is enough.
+  struct Unknown {
+    BBInfo *info;
+    unsigned next; // on the way to the block
+  };
+  SmallVector<Unknown, 16> unknown = {{BBMap[block], 0}};
+  SmallPtrSet<const BBInfo *, 16> seen = {unknown.front().info};
+  for (unsigned i = 0; i < unknown.size(); ++i) {
+    const BBInfo *info = unknown[i].info;
+    for (const BBInfo *before : ArrayRef(info->Preds, info->NumPreds)) {
+      BBInfo *definition = before->DefBB;
+      Value *value = definition->AvailableVal;
       if (!value) {
-        unknown.insert(before->DefBB);
+        if (seen.insert(definition).second)
+          unknown.push_back({definition, i});
       } else if (!isa<Constant>(value)) {
-        for (PHINode *phi : rubia::codegen::phisOf(value, block))
+        SmallVector<const BasicBlock *, 8> way = {unknown[i].info->BB};
+        for (unsigned at = i; at; at = unknown[at].next)
+          way.push_back(unknown[unknown[at].next].info->BB);
+        for (PHINode *phi : rubia::codegen::phisOf(value, way))
           if (isFound(*phi))
             return;
         return;
       }
     }
+  }
   // The values are constants.
   unsigned looked = 0;
   for (PHINode &phi : block->phis())

@@ -90,6 +90,24 @@ TEST_F(ExistingPhis, WithOtherValuesAreNot) {
   EXPECT_EQ(cast<PHINode>(result)->getIncomingValueForBlock(block("skip")), ofOuter);
 }
 
+TEST_F(ExistingPhis, OfOtherBlocksAreNotFollowed) {
+  // Behind, the value goes on through a hundred phis.
+  BasicBlock *last = block("out");
+  last->getTerminator()->eraseFromParent();
+  Value *value = named("end.x");
+  for (unsigned i = 0; i < 100; ++i) {
+    BasicBlock *next = BasicBlock::Create(module->getContext(), "", function);
+    BranchInst::Create(next, last);
+    PHINode *phi = PHINode::Create(value->getType(), 1, "", next);
+    phi->addIncoming(value, last);
+    value = phi, last = next;
+  }
+  ReturnInst::Create(module->getContext(), last);
+  const uint64_t before = phisOfSearches();
+  EXPECT_EQ(atOut(named("first"), named("value")), named("end.x"));
+  EXPECT_LE(phisOfSearches() - before, 3u);
+}
+
 TEST_F(ExistingPhis, OfConstantsAreFound) {
   Type *type = Type::getInt32Ty(module->getContext());
   Value *seven = ConstantInt::get(type, 7), *eight = ConstantInt::get(type, 8);
