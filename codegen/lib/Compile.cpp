@@ -12,7 +12,9 @@
 #include "codegen/lib/errata/Differences.h"
 #include "codegen/lib/errata/Negations.h"
 #include "codegen/lib/errata/RoundedProducts.h"
+#include "codegen/lib/speed/DebugHistory.h"
 #include "codegen/lib/speed/Dominance.h"
+#include "codegen/lib/speed/InstructionHash.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -25,6 +27,8 @@ Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsig
                                    EmitKind kind, RegisterUse *use) {
   searchForPhisByUses();
   askDominatorsDirectly();
+  skipEmptyDebugHistories();
+  hashInstructionsByWords();
   if (Error error = optimise(module, machine, optLevel))
     return error;
   protectRoundedProducts(module);

@@ -16,6 +16,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/MCTargetOptions.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Triple.h"
 #include <mutex>
@@ -77,10 +78,20 @@ public:
   Error initialize(StringRef processor, bool isWave64);
 
   uint64_t decode(ArrayRef<uint8_t> bytes, uint64_t address, MCInst &inst) const override {
-    uint64_t size = 0;
-    if (decoder->getInstruction(inst, size, targets::bytesOfFirst(*row, bytes), address, nulls()) !=
-        MCDisassembler::Success)
-      return 0;
+    if (bytes.size() < 8)
+      return decodeAnew(bytes, address, inst);
+    // The first word tells whether more follow.
+    const uint64_t word = support::endian::read32le(bytes.data());
+    const uint64_t pair = support::endian::read64le(bytes.data());
+    if (auto known = words.find(word); known != words.end())
+      return inst = *known->second, 4;
+    if (auto known = pairs.find(pair); known != pairs.end())
+      return inst = *known->second, 8;
+    const uint64_t size = decodeAnew(bytes, address, inst);
+    if (size == 4)
+      remember(words, word, inst);
+    else if (size == 8 && pair < ~uint64_t(1))
+      remember(pairs, pair, inst); // the two greatest numbers are the map's own
     return size;
   }
 
@@ -112,6 +123,26 @@ public:
   }
 
 private:
+  using Known = DenseMap<uint64_t, std::unique_ptr<MCInst>>;
+
+  uint64_t decodeAnew(ArrayRef<uint8_t> bytes, uint64_t address, MCInst &inst) const {
+    uint64_t size = 0;
+    if (decoder->getInstruction(inst, size, targets::bytesOfFirst(*row, bytes), address, nulls()) !=
+        MCDisassembler::Success)
+      return 0;
+    return size;
+  }
+
+  static void remember(Known &known, uint64_t bytes, const MCInst &inst) {
+    constexpr size_t kMostKnown = 1 << 14; // some 4 MB
+    if (known.size() == kMostKnown)
+      known.clear();
+    known.try_emplace(bytes, std::make_unique<MCInst>(inst));
+  }
+
+  /// Instructions of one and of two words that have been decoded: LLVM tries a dozen tables for
+  /// each, and programs repeat themselves and each other.
+  mutable Known words, pairs;
   const targets::Target *row = nullptr;
   std::unique_ptr<MCRegisterInfo> registers;
   std::unique_ptr<MCAsmInfo> syntax;

@@ -63,8 +63,7 @@ unsigned Spelling::vectorWidth() const {
     return 4;
   if (vector == Mod::V8)
     return 8;
-  return 1;
-  // no vector modifier
+  return 1; // no vector modifier
 }
 
 } // namespace rubia::ptx

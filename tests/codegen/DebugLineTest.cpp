@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The source lines of the module arrive at the instructions of the code object.
+#include "codegen/lib/speed/DebugHistory.h"
 #include "tests/codegen/ModuleFromText.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -60,6 +61,7 @@ TEST_P(DebugLines, ReachTheInstructions) {
   }
   for (unsigned line : {12u, 13u, 14u, 15u})
     EXPECT_TRUE(lines.count(line)) << "no instruction of line " << line;
+  EXPECT_TRUE(wasDebugHistorySkipped()) << "LLVM has a function of its own";
 }
 
 INSTANTIATE_TEST_SUITE_P(Compile, DebugLines,

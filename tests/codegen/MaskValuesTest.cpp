@@ -3,7 +3,7 @@
 #include "codegen/lib/speed/MaskValues.h"
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/errata/CarryChains.h"
-#include "codegen/lib/errata/Opaque.h"
+#include "codegen/lib/errata/CarryMasks.h"
 #include "tests/codegen/ModuleFromText.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
@@ -28,7 +28,7 @@ entry:
   %lane = call i32 @llvm.amdgcn.workitem.id.x()
   %wide = zext i32 %lane to i64
   %scalar = call i32 asm "s_mov_b32 $0, 7", "=s"()
-  %vector = call i64 asm "v_mov_b32 $0, 7", "=v"()
+  %vector = call i64 asm "; $0", "=v"()
   br label %outer
 outer:
   %i = phi i32 [ 0, %entry ], [ %i.next, %behind ]

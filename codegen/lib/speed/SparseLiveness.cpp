@@ -21,11 +21,11 @@ namespace {
 template <typename Tag, auto Member> struct PrivateMember {
   friend constexpr auto member(Tag) { return Member; }
 };
-#define RUBIA_LIVENESS_MEMBERS(X)                                                                  \
-  X(VirtRegInfo)                                                                                   \
-  X(MF)                                                                                            \
-  X(MRI) X(TRI) X(PhysRegDef) X(PhysRegUse) X(PHIVarInfo) X(DistanceMap) X(HandlePhysRegDef)       \
-      X(analyzePHINodes) X(runOnInstr)
+// clang-format off
+#define RUBIA_LIVENESS_MEMBERS(X) \
+  X(VirtRegInfo) X(MF) X(MRI) X(TRI) X(PhysRegDef) X(PhysRegUse) X(PHIVarInfo) X(DistanceMap) \
+  X(HandlePhysRegDef) X(analyzePHINodes) X(runOnInstr)
+// clang-format on
 #define RUBIA_LIVENESS_MEMBER(Name)                                                                \
   struct Name##Tag {                                                                               \
     friend constexpr auto member(Name##Tag);                                                       \

@@ -14,8 +14,7 @@ SyncScope::ID syncScopeOf(LLVMContext &context, ptx::Modifier scope) {
     return context.getOrInsertSyncScopeID("workgroup");
   if (scope == ptx::Mod::Sys)
     return SyncScope::System;
-  return context.getOrInsertSyncScopeID("agent");
-  // .gpu, .gl, .cluster, or none
+  return context.getOrInsertSyncScopeID("agent"); // .gpu, .gl, .cluster, or none
 }
 
 AtomicOrdering orderingOf(ptx::Modifier semantics) {
