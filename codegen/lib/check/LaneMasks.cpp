@@ -53,6 +53,27 @@ MaskState MaskState::atEntry() {
   return state;
 }
 
+/// Leaves what both have. Most often that is all, so nothing is made anew.
+static bool joinLanes(std::map<unsigned, MaskValue> &ours,
+                      const std::map<unsigned, MaskValue> &theirs) {
+  bool changed = false;
+  auto other = theirs.begin();
+  for (auto lane = ours.begin(); lane != ours.end();) {
+    while (other != theirs.end() && other->first < lane->first)
+      ++other;
+    const bool hasBoth = other != theirs.end() && other->first == lane->first;
+    const MaskValue both = hasBoth ? joined(lane->second, other->second) : MaskValue{};
+    changed |= both != lane->second;
+    if (both.kind == MaskValue::Data) {
+      changed = true;
+      lane = ours.erase(lane);
+    } else {
+      lane++->second = both;
+    }
+  }
+  return changed;
+}
+
 bool MaskState::join(const MaskState &other) {
   bool changed = false;
   for (unsigned i = 0; i < kScalarRegisters; ++i) {
@@ -62,15 +83,9 @@ bool MaskState::join(const MaskState &other) {
   }
   for (auto place = lanes.begin(); place != lanes.end();) {
     auto theirs = other.lanes.find(place->first);
-    std::map<unsigned, MaskValue> common;
-    if (theirs != other.lanes.end())
-      for (const auto &[lane, value] : place->second)
-        if (auto it = theirs->second.find(lane); it != theirs->second.end())
-          if (MaskValue both = joined(value, it->second); both.kind != MaskValue::Data)
-            common.emplace(lane, both);
-    changed |= common != place->second;
-    place->second = std::move(common);
-    place = place->second.empty() ? lanes.erase(place) : std::next(place);
+    changed |= theirs == other.lanes.end() || joinLanes(place->second, theirs->second);
+    const bool isGone = theirs == other.lanes.end() || place->second.empty();
+    place = isGone ? lanes.erase(place) : std::next(place);
   }
   return changed;
 }
