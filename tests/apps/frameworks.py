@@ -20,6 +20,8 @@ def points(about, tests):
     """What there is to say of an application, a sentence or two each."""
     for name, value in about.get("environment", {}).items():
         yield f"It needs `{name}={value}`."
+    if "devices" in about:
+        yield f"The job has {about['devices']} devices: `rubia run --arch {','.join(['ARCH'] * about['devices'])}`."
     if about.get("cuda_libraries"):
         yield "It finds CUDA's libraries in `LD_LIBRARY_PATH`, as with NVIDIA's driver."
     if "debian" in about:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Applications of tools/test-apps that share a folder write their results into files of their own, and a program that it needs and is not there is
-named. What is beside another one has its Debian. What an application compiles and keeps itself
-is gone before it runs cold, as Rubia's kernels are. Usage: applications.py SOURCES"""
+named. What is beside another one has its Debian, and may be a package of it. A job has the devices that it asks for. What an application compiles
+and keeps itself is gone before it runs cold, as Rubia's kernels are. Usage: applications.py SOURCES"""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -52,3 +52,22 @@ with tempfile.TemporaryDirectory() as folder:
         path.mkdir(parents=True)
     compiler.empty("cache.gfx942")
     assert kept[0] != kept[1] and not any(path.exists() for path in kept), kept
+
+with tempfile.TemporaryDirectory() as folder:
+    distributed = apps.App("torch-distributed", types.SimpleNamespace(into=pathlib.Path(folder), rubia="rubia"))
+    arch = "gfx942"
+    assert distributed.under(arch)[:5] == ["run", "--device", "emulator", "--arch", f"{arch},{arch}"], distributed.under(arch)
+    assert compiler.under(arch)[4] == arch, compiler.under(arch)
+    # NCCL is of the Debian itself: there is nothing of the index.
+    library = pathlib.Path(folder) / "pytorch" / "root" / distributed.about["kernels"][0]
+    library.parent.mkdir(parents=True)
+    library.touch()
+    assert distributed.place.files(distributed.about["kernels"][0]) == [library]
+    assert "PYTHONPATH" in compiler.environment("cache") and "PYTHONPATH" not in distributed.place.environment()
+    said = []
+    apps.command, apps.output = lambda words, log, **options: said.append(" ".join(map(str, words))), lambda words: " ".join(map(str, words))
+    distributed.place.beside.install = lambda: None
+    distributed.place.install(None)
+    assert not any("pip" in words for words in said), said
+    assert "dpkg-query" in distributed.place.version() and distributed.about["package"] in distributed.place.version(), distributed.place.version()
+    distributed.lock()  # has nothing to ask the index for
