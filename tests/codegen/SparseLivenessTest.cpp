@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is found of registers is what LLVM's own analysis finds.
 #include "codegen/lib/speed/SparseLiveness.h"
-#include "codegen/lib/Translate.h"
 #include "codegen/lib/errata/JoinedMasks.h"
-#include "tests/codegen/ModuleFromText.h"
-#include "llvm/ADT/SmallString.h"
+#include "tests/codegen/BackEndRun.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/Passes.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
 using namespace rubia::codegen;
@@ -81,23 +76,10 @@ private:
 };
 
 std::string liveness(StringRef processor, bool isSparse) {
-  ModuleSource source;
-  std::unique_ptr<Module> module = source.parse(kText);
-  Expected<TargetId> target = parseTargetId(processor);
-  if (!module || !target)
-    return "no module";
-  Expected<TargetMachine *> machine = targetMachine(*target, 3);
-  if (!machine)
-    return toString(machine.takeError());
-  module->setDataLayout((*machine)->createDataLayout());
   std::string text;
   raw_string_ostream os(text);
-  SmallString<0> object;
-  raw_svector_ostream objectStream(object);
   Printer passes(isSparse, os);
-  if ((*machine)->addPassesToEmitFile(passes, objectStream, nullptr, CodeGenFileType::ObjectFile))
-    return "no back end";
-  passes.run(*module);
+  runBackEnd(processor, kText, passes);
   return text;
 }
 
