@@ -122,13 +122,41 @@ std::vector<size_t> places(const std::string &body) {
   const Unit unit = partition(module)[0];
   RowWarps warps(unit);
   std::vector<size_t> found;
-  for (const auto &[function, itsPlaces] : findWarpMeetings(unit, warps))
-    for (const auto &place : itsPlaces)
+  for (const auto &[function, meetings] : findWarpMeetings(unit, warps))
+    for (const auto &place : meetings.places)
       found.push_back(place.size());
   return found;
 }
 
+// Of each branch whose ways are too long for that, how many instructions of them it has.
+std::vector<size_t> onLongWays(const std::string &body) {
+  ptx::Module module = parsed(kernel("mov.u32 %r0, %tid.x; ld.param.u32 %r2, [n];" + body));
+  const Unit unit = partition(module)[0];
+  RowWarps warps(unit);
+  std::vector<size_t> found;
+  for (const auto &[function, meetings] : findWarpMeetings(unit, warps))
+    for (const Meetings::LongWays &ways : meetings.longWays)
+      found.push_back(ways.instructions.size());
+  return found;
+}
+
 const std::string kLane = "and.b32 %r4, %r0, 31; setp.eq.u32 %p0, %r4, 0; @%p0 bra A;";
+
+// They end the kernel then, which is no matter for a note.
+TEST(PartialWarps, LongWaysAreNotJoined) {
+  auto ways = [](size_t instructions) {
+    std::string code = kLane + kShuffle;
+    for (size_t i = 0; i < instructions; ++i)
+      code += "add.u32 %r6, %r6, %r2;";
+    return code + "bra B; A: " + kShuffle + "B:";
+  };
+  // Beside these there are two shuffles and a branch.
+  EXPECT_THAT(places(ways(kMostOnWays - 3)), ElementsAre(2));
+  EXPECT_THAT(onLongWays(ways(kMostOnWays - 3)), IsEmpty());
+  EXPECT_THAT(places(ways(kMostOnWays - 2)), IsEmpty());
+  EXPECT_THAT(onLongWays(ways(kMostOnWays - 2)), ElementsAre(2));
+  EXPECT_EQ(notes(ways(kMostOnWays - 2)), 0u);
+}
 
 TEST(PartialWarps, ThreadsOfSeveralWaysMeet) {
   EXPECT_THAT(places(twoLoops("shfl.sync.bfly.b32 %r6, %r3, 1, 31, -1;"

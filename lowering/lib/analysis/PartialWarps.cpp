@@ -18,9 +18,12 @@ std::vector<PartialWarp> findPartialWarps(const Unit &unit, const WarpMeetings &
   std::vector<PartialWarp> result;
   auto look = [&](const ptx::Function &function) {
     DenseSet<uint32_t> met;
-    if (auto places = meetings.find(&function); places != meetings.end())
-      for (const auto &place : places->second)
+    if (auto found = meetings.find(&function); found != meetings.end()) {
+      for (const auto &place : found->second.places)
         met.insert(place.begin(), place.end());
+      for (const Meetings::LongWays &ways : found->second.longWays)
+        met.insert(ways.instructions.begin(), ways.instructions.end());
+    }
     Definitions definitions(function);
     for (auto [number, instruction] : enumerate(function.body)) {
       const uint32_t index = uint32_t(number);

@@ -8,7 +8,8 @@
 // and barriers that PTX wants to be executed by whole warps. Threads that do not come to any such
 // instruction before they end are no members on NVIDIA either.
 //
-// Instructions at which the threads of several ways meet (WarpMeetings.h) are not noted.
+// Instructions at which the threads of several ways meet, or end the kernel if they had to
+// (WarpMeetings.h), are not noted.
 #pragma once
 
 #include "lowering/lib/analysis/WarpMeetings.h"

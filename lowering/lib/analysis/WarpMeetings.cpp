@@ -7,6 +7,10 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Bra;
+} // namespace rubia::ptx::Op
+
 namespace rubia::lowering {
 
 namespace {
@@ -25,24 +29,28 @@ public:
       }
   }
 
-  std::vector<SmallVector<uint32_t, 2>> find() {
+  Meetings find() {
     for (uint32_t block = 0; block < graph.codeBlocks(); ++block)
       if (graph.blocks[block].decides() && uniformity.divides(function, block))
         joinWaysOf(block);
-    std::vector<SmallVector<uint32_t, 2>> places;
     for (const auto *one : classes)
       if (one->isLeader() && one->getNext()) {
         auto members = classes.members(*one);
-        llvm::sort(places.emplace_back(members.begin(), members.end()));
+        llvm::sort(found.places.emplace_back(members.begin(), members.end()));
       }
-    llvm::sort(places);
-    return places;
+    llvm::sort(found.places);
+    return std::move(found);
   }
 
 private:
   using Way = SmallVector<uint32_t>; // instructions that are on no other way
 
-  SmallVector<Way, 2> waysOf(uint32_t branch) const {
+  struct Ways {
+    SmallVector<Way, 2> candidates;
+    uint32_t length = 0; // instructions that are on one of them
+  };
+
+  Ways waysOf(uint32_t branch) const {
     constexpr uint32_t kSeveral = ~0u;
     SmallVector<uint32_t> wayOf(graph.blocks.size()); // 0: none
     const auto &successors = graph.blocks[branch].successors;
@@ -57,10 +65,14 @@ private:
         open.append(graph.blocks[block].successors);
       }
     }
-    SmallVector<Way, 2> ways(successors.size());
+    Ways ways;
+    ways.candidates.resize(successors.size());
     for (uint32_t instruction : candidates)
       if (const uint32_t way = wayOf[graph.blockOf(instruction)]; way && way != kSeveral)
-        ways[way - 1].push_back(instruction);
+        ways.candidates[way - 1].push_back(instruction);
+    for (uint32_t block = 0; block < graph.codeBlocks(); ++block)
+      if (wayOf[block] && wayOf[block] != kSeveral)
+        ways.length += graph.blocks[block].end - graph.blocks[block].first;
     return ways;
   }
 
@@ -85,8 +97,30 @@ private:
            });
   }
 
-  void joinWaysOf(uint32_t branch) {
-    SmallVector<Way, 2> ways = waysOf(branch);
+  void joinWaysOf(uint32_t block) {
+    auto [ways, length] = waysOf(block);
+    const uint32_t branch = graph.blocks[block].branch();
+    // Of brx.idx nobody has seen long ways.
+    if (length <= kMostOnWays || function.body[branch].op() != ptx::Op::Bra)
+      return joinWays(std::move(ways));
+    Meetings::LongWays apart{branch, {}};
+    keptApart = &apart.instructions;
+    joinWays(std::move(ways));
+    keptApart = nullptr;
+    llvm::sort(apart.instructions);
+    apart.instructions.erase(llvm::unique(apart.instructions), apart.instructions.end());
+    if (!apart.instructions.empty())
+      found.longWays.push_back(std::move(apart));
+  }
+
+  void join(uint32_t one, uint32_t other) {
+    if (keptApart)
+      keptApart->append({one, other});
+    else
+      classes.unionSets(one, other);
+  }
+
+  void joinWays(SmallVector<Way, 2> ways) {
     erase_if(ways, [](const Way &way) { return way.empty(); });
     if (ways.size() < 2 || joinInOrder(ways))
       return;
@@ -111,7 +145,7 @@ private:
         return false;
     for (const Way &way : ways.drop_front())
       for (auto [one, other] : zip(first, way))
-        classes.unionSets(one, other);
+        join(one, other);
     return true;
   }
 
@@ -131,7 +165,7 @@ private:
     for (auto [way, others] : enumerate(ways))
       for (uint32_t other : others)
         if (way != itsWay && (this->*areEqual)(instruction, other)) {
-          classes.unionSets(instruction, other);
+          join(instruction, other);
           found = true;
         }
     return found;
@@ -144,6 +178,8 @@ private:
   const std::vector<uint32_t> postDominators;
   SmallVector<uint32_t> candidates;
   EquivalenceClasses<uint32_t> classes;
+  SmallVectorImpl<uint32_t> *keptApart = nullptr; // of a branch with long ways
+  Meetings found;
 };
 
 } // namespace
@@ -155,8 +191,8 @@ WarpMeetings findWarpMeetings(const Unit &unit, RowWarps &warps) {
     for (const ptx::Function *function : functions) {
       if (count_if(function->body, isCandidate) < 2)
         continue;
-      if (auto places = MeetingFinder(*function, warps.get()).find(); !places.empty())
-        found[function] = std::move(places);
+      if (Meetings meetings = MeetingFinder(*function, warps.get()).find(); !meetings.empty())
+        found[function] = std::move(meetings);
     }
   return found;
 }

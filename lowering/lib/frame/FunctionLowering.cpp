@@ -6,6 +6,7 @@
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "lowering/lib/frame/AcceptedInstructions.h"
 #include "lowering/lib/frame/DeviceFunctions.h"
+#include "lowering/lib/frame/DividedWarps.h"
 #include "lowering/lib/frame/LoweringFunctions.h"
 #include "lowering/lib/frame/MeetingPlaces.h"
 #include "lowering/lib/frame/MissedBarriers.h"
@@ -13,6 +14,7 @@
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/InstructionTable.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -81,13 +83,17 @@ FunctionLowering::Places FunctionLowering::lowerInstructions(const DenseSet<uint
   };
   AcceptedInstructions *accepted = acceptedInstructions();
   MeetingPlaces meetingPlaces(*this, unitLowering.warpMeetings);
+  DividedWarps dividedWarps(*this, unitLowering.warpMeetings);
   for (auto [index, instruction] : enumerate(source_.body)) {
     enter(uint32_t(index));
     places.starts.push_back(irBuilder.GetInsertBlock());
-    if (accepted)
+    if (accepted) {
       judgeInstruction(instruction, *accepted);
-    else if (!meetingPlaces.lower(uint32_t(index)))
-      lowerInstruction(instruction);
+    } else {
+      dividedWarps.lowerBefore(uint32_t(index));
+      if (!meetingPlaces.lower(uint32_t(index)))
+        lowerInstruction(instruction);
+    }
     if (marked.contains(index) && !irBuilder.GetInsertBlock()->getTerminator()) {
       // A block with one successor, whatever follows.
       BasicBlock *behind = places.behind[index] = newBlock("released"), *next = newBlock("next");
@@ -301,6 +307,16 @@ std::array<Value *, 2> FunctionLowering::factorsOf(uint32_t product) {
 // ---------- Control flow
 
 BasicBlock *FunctionLowering::blockOf(ptx::LabelId label) { return labels[label]; }
+
+Value *FunctionLowering::ballot(Value *condition) {
+  Value *mask = irBuilder.CreateIntrinsic(Intrinsic::amdgcn_ballot, {intType(target().waveSize)},
+                                          {condition});
+  Value *low = irBuilder.CreateTrunc(mask, irBuilder.getInt32Ty());
+  if (!target().isPacked)
+    return low;
+  Value *high = irBuilder.CreateTrunc(irBuilder.CreateLShr(mask, 32), irBuilder.getInt32Ty());
+  return irBuilder.CreateSelect(launch().isUpperWarp(), high, low);
+}
 
 AllocaInst *FunctionLowering::newSlot(Type *type) {
   BasicBlock &entry = function.getEntryBlock();

@@ -58,6 +58,8 @@ public:
   llvm::Type *typeOf(ptx::Type type);
   llvm::IntegerType *intType(unsigned bits);
   llvm::ConstantInt *constant(unsigned bits, uint64_t value);
+  /// The mask (i32) of the warp's active lanes in which a condition holds.
+  llvm::Value *ballot(llvm::Value *condition);
 
   // ---------- Operands of the instruction that is being lowered
 
@@ -199,10 +201,12 @@ public:
   /// A problem found where no Error can be returned.
   void problem(const ptx::Operand &operand, const llvm::Twine &message, bool unsupported = false);
 
-  // ---------- For MeetingPlaces: one instruction that stands for several
+  // ---------- For MeetingPlaces and DividedWarps: what is lowered for or before an instruction
 
   /// Moves on to an instruction: operands and results are its own from now on.
   void begin(const ptx::Instruction &inst);
+  /// Whether the guard of an instruction, which has one, holds.
+  llvm::Value *guardOf(const ptx::Instruction &inst);
   /// Calls lower() with the builder where the guard holds, and leaves it behind both ways.
   void lowerGuarded(const ptx::Instruction &inst, llvm::function_ref<void()> lower);
   /// Lowers the current instruction, without guard, reading and writing slots in place of these
@@ -217,7 +221,6 @@ private:
   bool reachesCluster() const;
   llvm::Value *isWithinShared(llvm::Value *pointer, llvm::Value *start, llvm::Value *bytes);
   void lowerInstruction(const ptx::Instruction &inst);
-  llvm::Value *guardOf(const ptx::Instruction &inst);
   /// The same, but that one is passed over which was accepted before.
   void judgeInstruction(const ptx::Instruction &inst, AcceptedInstructions &accepted);
   AcceptedInstructions *acceptedInstructions() const; // null: nothing is judged

@@ -10,7 +10,7 @@ MeetingPlaces::MeetingPlaces(FunctionLowering &fn, const WarpMeetings &meetings)
   const auto found = meetings.find(&fn.ptxFunction());
   if (found == meetings.end())
     return;
-  for (const SmallVector<uint32_t, 2> &instructions : found->second) {
+  for (const SmallVector<uint32_t, 2> &instructions : found->second.places) {
     for (uint32_t index : instructions)
       placeOf[index] = places.size();
     places.emplace_back().instructions = instructions;

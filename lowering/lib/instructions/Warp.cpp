@@ -28,18 +28,6 @@ extern const Modifier Abs, Add, All, And, Any, Ballot, Bfly, Down, Idx, Min, NaN
 
 namespace rubia::lowering {
 
-// The mask of the warp's active lanes in which a condition holds.
-static Value *ballot(FunctionLowering &fn, Value *condition) {
-  IRBuilder<> &b = fn.builder();
-  Value *mask =
-      b.CreateIntrinsic(Intrinsic::amdgcn_ballot, {fn.intType(fn.target().waveSize)}, {condition});
-  Value *low = b.CreateTrunc(mask, b.getInt32Ty());
-  if (!fn.target().isPacked)
-    return low;
-  Value *high = b.CreateTrunc(b.CreateLShr(mask, 32), b.getInt32Ty());
-  return b.CreateSelect(fn.launch().isUpperWarp(), high, low);
-}
-
 // 32 if there is none: where a lane executes what it is no member of.
 static Value *lowestLane(FunctionLowering &fn, Value *mask) {
   return fn.builder().CreateBinaryIntrinsic(Intrinsic::cttz, mask, fn.builder().getFalse());
@@ -81,8 +69,8 @@ static void checkMembers(FunctionLowering &fn, Value *members) {
   IRBuilder<> &b = fn.builder();
   members = b.CreateFreeze(members);
   Value *alike =
-      forEachValue(fn, members, b.getInt32Ty(), [&](Value *isTurn) { return ballot(fn, isTurn); });
-  Value *others = b.CreateAnd(b.CreateAnd(members, ballot(fn, b.getTrue())), b.CreateNot(alike));
+      forEachValue(fn, members, b.getInt32Ty(), [&](Value *isTurn) { return fn.ballot(isTurn); });
+  Value *others = b.CreateAnd(b.CreateAnd(members, fn.ballot(b.getTrue())), b.CreateNot(alike));
   Value *isMember = b.CreateTrunc(b.CreateLShr(members, fn.launch().laneIndex()), b.getInt1Ty());
   Value *isWrong = b.CreateOr(b.CreateNot(isMember), b.CreateIsNotNull(others));
   BasicBlock *wrong = fn.newBlock("mask.invalid"), *right = fn.newBlock("mask.valid");
@@ -180,7 +168,7 @@ Expected<Value *> lowerVote(FunctionLowering &fn, const ptx::Instruction &inst) 
   Value *members = inst.spelling->has(ptx::Mod::Sync) ? fn.source(1) : b.getInt32(~0u);
   if (inst.spelling->has(ptx::Mod::Sync))
     checkMembers(fn, members);
-  auto among = [&](Value *which) { return b.CreateAnd(ballot(fn, which), members); };
+  auto among = [&](Value *which) { return b.CreateAnd(fn.ballot(which), members); };
   auto none = [&](Value *mask) { return b.CreateICmpEQ(mask, b.getInt32(0)); };
   const ptx::Modifier mode = inst.spelling->first(ptx::ModCategory::Vote);
   if (mode == ptx::Mod::All)
@@ -196,7 +184,7 @@ Expected<Value *> lowerVote(FunctionLowering &fn, const ptx::Instruction &inst) 
 
 // activemask.b32 d   PTX ISA: parallel-synchronization-and-communication-instructions-activemask
 Expected<Value *> lowerActivemask(FunctionLowering &fn, const ptx::Instruction &) {
-  return ballot(fn, fn.builder().getTrue());
+  return fn.ballot(fn.builder().getTrue());
 }
 
 // elect.sync d|p, membermask
@@ -205,7 +193,7 @@ Expected<Value *> lowerActivemask(FunctionLowering &fn, const ptx::Instruction &
 Expected<Value *> lowerElect(FunctionLowering &fn, const ptx::Instruction &) {
   IRBuilder<> &b = fn.builder();
   checkMembers(fn, fn.source(0));
-  Value *leader = lowestLane(fn, b.CreateAnd(ballot(fn, b.getTrue()), fn.source(0)));
+  Value *leader = lowestLane(fn, b.CreateAnd(fn.ballot(b.getTrue()), fn.source(0)));
   fn.setDestination(1, b.CreateICmpEQ(leader, fn.launch().laneIndex()));
   return leader;
 }
@@ -221,17 +209,17 @@ Expected<Value *> lowerMatch(FunctionLowering &fn, const ptx::Instruction &inst)
   checkMembers(fn, members);
   if (inst.spelling->has(ptx::Mod::Any))
     return b.CreateAnd(
-        forEachValue(fn, value, b.getInt32Ty(), [&](Value *isTurn) { return ballot(fn, isTurn); }),
+        forEachValue(fn, value, b.getInt32Ty(), [&](Value *isTurn) { return fn.ballot(isTurn); }),
         members);
 
-  Value *active = b.CreateAnd(ballot(fn, b.getTrue()), members);
+  Value *active = b.CreateAnd(fn.ballot(b.getTrue()), members);
   Value *leader = lowestLane(fn, active);
   Value *differs = b.getFalse();
   for (unsigned word = 0; word < value->getType()->getIntegerBitWidth() / 32; ++word) {
     Value *part = b.CreateTrunc(b.CreateLShr(value, 32 * word), b.getInt32Ty());
     differs = b.CreateOr(differs, b.CreateICmpNE(part, pullFromLane(fn, part, leader)));
   }
-  Value *all = b.CreateICmpEQ(b.CreateAnd(ballot(fn, differs), members), b.getInt32(0));
+  Value *all = b.CreateICmpEQ(b.CreateAnd(fn.ballot(differs), members), b.getInt32(0));
   fn.setDestination(1, all);
   return b.CreateSelect(all, active, b.getInt32(0));
 }

@@ -2,9 +2,11 @@
 // Threads of a warp that meet at instructions on several ways of a branch, as compilers make them
 // of one loop that asks for the lane's number in each round. The results are those that an H200
 // gives (driver 580.159.04).
+#include "lowering/lib/analysis/WarpMeetings.h"
 #include "tests/lowering/execution/Execution.h"
 
 using namespace rubia::lowering::test;
+using rubia::lowering::kMostOnWays;
 
 namespace {
 
@@ -163,4 +165,58 @@ TEST(WarpMeetings, OneWayEnds) {
                 "mad.lo.u32 %r3, %r4, 1000, %r3;",
                 "shfl.sync.bfly.b32 %r3, %r2, 16, 31, -1; st.global.u32 [%mine], %r3; exit;"),
         [](uint32_t t) { return given(t ^ 16) + (t % 32 < 9 ? 0 : (496 - 36) * 1000); });
+}
+
+namespace {
+
+// Two ways of a branch that are too long for one place, each with a sum of the warp. The first has
+// the threads below the number in the buffer's last word.
+std::string longWays() {
+  std::string first, second;
+  for (uint32_t i = 0; i < kMostOnWays / 2; ++i) {
+    first += "mad.lo.u32 %r4, %r4, 3, 1;";
+    second += "mad.lo.u32 %r4, %r4, 5, 1;";
+  }
+  return executable("mov.u32 %r4, %tid; mov.u32 %r3, 0; ld.global.u32 %r9, [%buf+256];"
+                    "setp.lt.u32 %p0, %tid, %r9; @%p0 bra A;" +
+                    second + "redux.sync.add.u32 %r3, %r4, -1; bra B; A:" + first +
+                    "redux.sync.add.u32 %r3, %r4, -1; add.u32 %r3, %r3, 1; B:"
+                    "st.global.u32 [%mine], %r3;");
+}
+
+std::vector<uint32_t> buffer(uint32_t first) {
+  std::vector<uint32_t> words(65);
+  words.back() = first;
+  return words;
+}
+
+} // namespace
+
+TEST(WarpMeetings, LongWaysOfWholeWarps) {
+  std::vector<uint32_t> expected = buffer(32);
+  for (uint32_t thread = 0; thread < 64; ++thread) {
+    uint32_t value = thread;
+    for (uint32_t i = 0; i < kMostOnWays / 2; ++i)
+      value = value * (thread < 32 ? 3 : 5) + 1;
+    for (uint32_t other = thread & 32; other < (thread & 32) + 32; ++other)
+      expected[other] += value + (thread == other && thread < 32);
+  }
+  EXPECT_EQ(runOnAllTargets(longWays(), buffer(32), twoWarps()), expected);
+}
+
+// The threads would have to meet.
+TEST(WarpMeetings, LongWaysOfADividedWarpEndTheKernel) {
+  for (const char *arch : kTargets)
+    for (const bool packed : {false, true}) {
+      if (packed && !isWave64(arch))
+        continue;
+      Form form = twoWarps();
+      form.arch = arch;
+      form.packed = packed;
+      form.halfFilled = isWave64(arch) && !packed;
+      form.expectTrap = true;
+      Outcome outcome = run(longWays(), buffer(40), form);
+      EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
+          << arch;
+    }
 }
