@@ -14,7 +14,7 @@
 
 namespace rubia::abi {
 
-inline constexpr unsigned kVersion = 10;
+inline constexpr unsigned kVersion = 11;
 
 /// Module state lives in memory that the loader owns; each code object that needs any of it has
 /// this symbol, an array of 64-bit device addresses. The loader writes it after loading the code
@@ -52,10 +52,10 @@ struct SharedPool {
 };
 static_assert(sizeof(SharedPool) == 16);
 
-/// A slot: what a CTA may have (kMaxSharedBytes), what is reserved for libraries, and what
-/// alignment costs.
-inline constexpr uint32_t kMaxSharedBytes = 99 << 10;
-inline constexpr uint32_t kSharedSlotBytes = 104 << 10;
+/// A slot: what a CTA may have on any compute capability (kMaxSharedBytes: 9.0 and 10.x), what is
+/// reserved for libraries, and what alignment costs.
+inline constexpr uint32_t kMaxSharedBytes = 227 << 10;
+inline constexpr uint32_t kSharedSlotBytes = 232 << 10;
 inline constexpr uint32_t kSharedSlotAlignment = 4 << 10;
 
 /// Such a launch asks for this much dynamic LDS, which nobody uses: so no more CTAs run at once

@@ -127,9 +127,19 @@ static int fixedAttribute(int attribute) {
 // or, if that has less, in device memory (abi::SharedPool).
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 static constexpr int sharedPerMultiprocessor(unsigned capability) {
-  return capability >= 80   ? int(abi::kMaxSharedBytes) + (1 << 10) // and what is reserved
-         : capability >= 75 ? 64 << 10
-         : capability >= 70 ? 96 << 10
+  switch (capability) {
+  case 52:
+  case 61:
+  case 70:
+  case 72:
+    return 96 << 10;
+  case 80:
+  case 87:
+    return 164 << 10;
+  }
+  return capability >= 120  ? 100 << 10
+         : capability >= 90 ? 228 << 10
+         : capability >= 80 ? 100 << 10
                             : 64 << 10;
 }
 static constexpr int reservedSharedPerBlock(unsigned capability) {

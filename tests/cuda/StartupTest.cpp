@@ -390,20 +390,27 @@ TEST(Capability, DependsOnWhoCallsTheSharedRuntime) {
   EXPECT_EQ(seenBy(RUBIA_PROBE_CLOSED, "getAttributeAtStart"), std::pair(8, 9));
 }
 
-class CapabilityOverride : public testing::TestWithParam<std::pair<const char *, int>> {};
+struct Told {
+  const char *setting;
+  int capability, sharedKiB; // of a CTA, that it has opted in for
+};
+class CapabilityOverride : public testing::TestWithParam<Told> {};
 
 TEST_P(CapabilityOverride, IsForPrograms) {
-  setenv("RUBIA_COMPUTE_CAPABILITY", GetParam().first, 1);
+  setenv("RUBIA_COMPUTE_CAPABILITY", GetParam().setting, 1);
   startUp();
   int major = 0, minor = 0;
   ASSERT_EQ(cu("cuDeviceComputeCapability", &major, &minor, 0), kSuccess);
-  EXPECT_EQ(major * 10 + minor, GetParam().second);
+  EXPECT_EQ(major * 10 + minor, GetParam().capability);
+  int shared = 0;
+  ASSERT_EQ(cu("cuDeviceGetAttribute", &shared, 97, 0), kSuccess);
+  EXPECT_EQ(shared, GetParam().sharedKiB << 10);
   EXPECT_EQ(capabilitySeenBy(RUBIA_PROBE_CLOSED), std::pair(13, 0));
 }
 INSTANTIATE_TEST_SUITE_P(Capability, CapabilityOverride,
-                         testing::Values(std::pair("7.5", 75), std::pair("90", 90),
-                                         std::pair("12.0", 120), std::pair("nonsense", 89),
-                                         std::pair("", 89)));
+                         testing::Values(Told{"7.5", 75, 64}, Told{"8.0", 80, 163},
+                                         Told{"90", 90, 227}, Told{"12.0", 120, 99},
+                                         Told{"nonsense", 89, 99}, Told{"", 89, 99}));
 
 } // namespace
 } // namespace rubia::runtime::cuda

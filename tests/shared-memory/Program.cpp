@@ -110,12 +110,12 @@ uint32_t expected(uint32_t cta) {
 }
 
 // Static and dynamic shared memory together.
-constexpr int kMaxBytes = 99 << 10;
+constexpr int kMaxBytes = 227 << 10;
 
 void attributes() {
   expect("MAX_SHARED_MEMORY_PER_BLOCK", attribute(8), 48 << 10);
   expect("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", attribute(97), kMaxBytes);
-  expect("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", attribute(81), 100 << 10);
+  expect("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", attribute(81), kMaxBytes + (1 << 10));
   expect("RESERVED_SHARED_MEMORY_PER_BLOCK", attribute(111), 1 << 10);
 }
 
@@ -178,7 +178,7 @@ void run(uint32_t ctas) {
     expect("launch", launch(leaves, count / 4 + 1, 80000u, other, left), 0);
   }
   expect("cuCtxSynchronize", cu("cuCtxSynchronize"), 0);
-  compare("99 KiB", large, ctas);
+  compare("227 KiB", large, ctas);
   if (fetch(small, ctas) != fetch(spare, ctas)) {
     printf("FAIL: in LDS and in device memory differ\n");
     ++failures;
