@@ -71,11 +71,11 @@ struct Options {
   /// - warpForm: Auto is wave32 where the target has it, else packed where that is sound, else
   ///   half-filled. The others are also made on targets that have wave32, with waves of 64 lanes
   ///   there. Packed is an error where it is not sound.
+  /// - warpWaits: how many rounds threads may wait in a loop that others of their warp have left,
+  ///   with none leaving, until the kernel ends with TrapReason::NeedsIndependentScheduling. A
+  ///   round takes about a microsecond.
   settings::Code code;
-  /// How many rounds threads may wait in a loop that others of their warp have left, with none
-  /// leaving, until the kernel ends with TrapReason::NeedsIndependentScheduling. A round takes
-  /// about a microsecond.
-  uint32_t spinLimit = 1 << 22;
+  uint32_t spinLimit = 0; // if it is not 0: so many rounds, whatever `code` says
   Fit fit = Fit::Fast;
 };
 

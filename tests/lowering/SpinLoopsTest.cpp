@@ -3,6 +3,10 @@
 #include "Lowered.h"
 #include "gmock/gmock.h"
 
+namespace rubia::settings::WarpWaits {
+extern const Word Short;
+} // namespace rubia::settings::WarpWaits
+
 using namespace llvm;
 using namespace rubia;
 using namespace rubia::lowering;
@@ -339,5 +343,15 @@ TEST(SpinLoops, MetadataAndTrapsNameTheLoop) {
                         R"('ld.volatile.global.u32' of line 17"])"));
   EXPECT_THAT(result.metadata(), HasSubstr(R"("traps":["k:17)"));
   EXPECT_TRUE(hasInOrder(result.text(), {"spin.enter:", "ballot", "spin.again:", "ballot",
-                                         "icmp eq i32 *, 4194304", "store i32 4"}));
+                                         "icmp eq i32 *, 1073741824", "store i32 4"}));
+}
+
+// The answer may come from another GPU, minutes later.
+TEST(SpinLoops, TheUserSaysHowLongTheyWait) {
+  const std::string wait =
+      kernelWith("L: ld.volatile.global.u32 %r0, [%rd1]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;");
+  Options quick;
+  quick.code.set(settings::WarpWaits::Short);
+  EXPECT_TRUE(hasInOrder(lowered(wait).text(), {"spin.again:", "icmp eq i32 *, 1073741824"}));
+  EXPECT_TRUE(hasInOrder(lowered(wait, quick).text(), {"spin.again:", "icmp eq i32 *, 4194304"}));
 }

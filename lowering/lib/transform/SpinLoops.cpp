@@ -14,6 +14,10 @@
 
 using namespace llvm;
 
+namespace rubia::settings::WarpWaits {
+extern const Word Short;
+} // namespace rubia::settings::WarpWaits
+
 namespace rubia::lowering {
 
 namespace {
@@ -159,6 +163,12 @@ std::string describe(FunctionLowering &fn, const OwnWarpWait &wait) {
          std::to_string(fn.unit().diagnosticAt(poll.place, function, "", false).line);
 }
 
+uint32_t mostRounds(const Options &options) {
+  if (options.spinLimit)
+    return options.spinLimit;
+  return options.code.is(settings::WarpWaits::Short) ? 1 << 22 : 1 << 30;
+}
+
 void watch(FunctionLowering &fn, BasicBlock *header, const OwnWarpWait &wait) {
   UnitLowering &unit = fn.unit();
   std::string what = describe(fn, wait);
@@ -194,7 +204,7 @@ void watch(FunctionLowering &fn, BasicBlock *header, const OwnWarpWait &wait) {
                      b.CreateAdd(b.CreateLoad(i32, rounds), b.getInt32(1)), b.getInt32(0));
   b.CreateStore(now, last);
   b.CreateStore(count, rounds);
-  b.CreateCondBr(b.CreateICmpEQ(count, b.getInt32(fn.options().spinLimit)), stuck, header);
+  b.CreateCondBr(b.CreateICmpEQ(count, b.getInt32(mostRounds(fn.options()))), stuck, header);
 
   b.SetInsertPoint(stuck);
   emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling, unit.addTrap(what));

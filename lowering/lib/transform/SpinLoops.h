@@ -9,8 +9,9 @@
 //    the form that works: whoever has the lock goes through the critical section within the loop,
 //    and leaves the loop behind the release. Where a program is in that form, it is kept so.
 //  - In every other loop that may wait for a thread of its own warp the rounds are counted in which
-//    the same threads stay while others are not in the loop (any more). At Options::spinLimit the
-//    kernel ends with abi::TrapReason::NeedsIndependentScheduling, and the record names the loop.
+//    the same threads stay while others are not in the loop (any more). After as many as
+//    settings::WarpWaits says the kernel ends with abi::TrapReason::NeedsIndependentScheduling, and
+//    the record names the loop.
 //
 // Which loops these are, and what they wait for, is found in the PTX (analysis/WaitingLoops.h).
 // docs/synchronization.md has the limits of this.

@@ -40,7 +40,7 @@ struct Form {
   unsigned hostThreads = 1;
   std::optional<uint64_t> orderSeed; // the emulator's check `order`
   bool expectTrap = false, mayTrap = false;
-  uint32_t spinLimit = Options().spinLimit;
+  uint32_t spinLimit = 1 << 22;
 };
 
 struct Outcome {
