@@ -4,27 +4,34 @@
 
 namespace rubia::runtime::cuda {
 
-const char *nameOf(Result result) {
-  switch (result) {
-#define CUDA_RESULT(Name, Code, ApiName, Text)                                                     \
+namespace {
+struct Texts {
+  const char *name = nullptr, *text = nullptr;
+};
+} // namespace
+
+static Texts textsOf(Result result) {
+  switch (result) { // each name of Types.h has a row
+#define CUDA_RESULT(Name, ApiName, Text)                                                           \
   case k##Name:                                                                                    \
-    return #ApiName;
+    return {#ApiName, Text};
+#define CUDA_OTHER_RESULT(Code, ApiName, Text)
 #include "runtime/cuda/Errors.def"
 #undef CUDA_RESULT
+#undef CUDA_OTHER_RESULT
   }
-  return nullptr;
+  switch (int(result)) {
+#define CUDA_RESULT(Name, ApiName, Text)
+#define CUDA_OTHER_RESULT(Code, ApiName, Text)                                                     \
+  case Code:                                                                                       \
+    return {#ApiName, Text};
+#include "runtime/cuda/Errors.def"
+  }
+  return {};
 }
 
-const char *textOf(Result result) {
-  switch (result) {
-#define CUDA_RESULT(Name, Code, ApiName, Text)                                                     \
-  case k##Name:                                                                                    \
-    return Text;
-#include "runtime/cuda/Errors.def"
-#undef CUDA_RESULT
-  }
-  return nullptr;
-}
+const char *nameOf(Result result) { return textsOf(result).name; }
+const char *textOf(Result result) { return textsOf(result).text; }
 
 } // namespace rubia::runtime::cuda
 
