@@ -7,6 +7,15 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipModuleLoadData(void **module, const void *image);
+int hipModuleUnload(void *module);
+int hipModuleGetFunction(void **function, void *module, const char *name);
+int hipModuleLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                          unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                          void *stream, void **parameters, void **extra);
+} // namespace rubia::runtime
+
 namespace rubia::tools {
 
 namespace {
@@ -169,10 +178,12 @@ public:
       : hip(hip), path(std::move(path)), file(std::move(file)) {}
   ~CodeObjectKernels() {
     if (module)
-      hip.hipModuleUnload(module);
+      hip.call<runtime::hipModuleUnload>(module);
   }
   Error choose();
-  Error load() { return check(image->place, hip.hipModuleLoadData(&module, image->bytes.data())); }
+  Error load() {
+    return check(image->place, hip.call<runtime::hipModuleLoadData>(&module, image->bytes.data()));
+  }
   ArrayRef<uint8_t> bytes() const { return image->bytes; }
   Expected<LaunchableKernel> find(const std::string &entry);
 
@@ -190,7 +201,7 @@ private:
 
 Error CodeObjectKernels::choose() {
   int device = 0;
-  if (Error error = check("hipGetDevice", hip.hipGetDevice(&device)))
+  if (Error error = check("hipGetDevice", hip.call<runtime::hipGetDevice>(&device)))
     return error;
   Expected<std::string> arch = hip.archName(device);
   if (!arch)
@@ -215,17 +226,17 @@ Expected<LaunchableKernel> CodeObjectKernels::find(const std::string &entry) {
     if (!argument.isHidden())
       result.parameters.push_back({argument.offset, argument.size});
   void *function = nullptr;
-  if (Error error = check("hipModuleGetFunction",
-                          hip.hipModuleGetFunction(&function, module, found->name.c_str())))
+  if (Error error = check("hipModuleGetFunction", hip.call<runtime::hipModuleGetFunction>(
+                                                      &function, module, found->name.c_str())))
     return std::move(error);
   result.launch = [this, function](const runtime::LaunchShape &shape, ArrayRef<uint8_t> bytes) {
     size_t size = bytes.size();
     void *extra[] = {runtime::kHipLaunchParamBufferPointer, const_cast<uint8_t *>(bytes.data()),
                      runtime::kHipLaunchParamBufferSize, &size, runtime::kHipLaunchParamEnd};
-    return check("hipModuleLaunchKernel",
-                 hip.hipModuleLaunchKernel(function, shape.grid[0], shape.grid[1], shape.grid[2],
-                                           shape.block[0], shape.block[1], shape.block[2],
-                                           shape.dynamicSharedBytes, nullptr, nullptr, extra));
+    return check("hipModuleLaunchKernel", hip.call<runtime::hipModuleLaunchKernel>(
+                                              function, shape.grid[0], shape.grid[1], shape.grid[2],
+                                              shape.block[0], shape.block[1], shape.block[2],
+                                              shape.dynamicSharedBytes, nullptr, nullptr, extra));
   };
   result.finish = [] { return Error::success(); };
   return result;

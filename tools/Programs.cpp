@@ -17,6 +17,10 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipDeviceGetName(char *name, int length, int device);
+} // namespace rubia::runtime
+
 namespace rubia::settings::Id {
 extern const Setting arch, computeCapability;
 } // namespace rubia::settings::Id
@@ -64,7 +68,7 @@ Error tellDevice(const settings::Settings &settings) {
   if (!arch)
     return arch.takeError();
   char name[256] = "";
-  (*hip)->hipDeviceGetName(name, sizeof(name), 0);
+  (*hip)->call<runtime::hipDeviceGetName>(name, sizeof(name), 0);
   tellDevice(*arch, name, (*hip)->path);
   return Error::success();
 }

@@ -16,6 +16,17 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipDeviceSynchronize();
+int hipMemcpy(void *to, const void *from, size_t bytes, int kind);
+int hipModuleLoadData(void **module, const void *image);
+int hipModuleUnload(void *module);
+int hipModuleGetFunction(void **function, void *module, const char *name);
+int hipModuleLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                          unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                          void *stream, void **parameters, void **extra);
+} // namespace rubia::runtime
+
 namespace rubia::tools {
 
 namespace {
@@ -87,18 +98,19 @@ public:
   explicit Session(const runtime::Hip &hip) : hip(hip) {}
   ~Session() {
     if (inputs)
-      hip.hipFree(inputs);
+      hip.call<runtime::hipFree>(inputs);
     if (outputs)
-      hip.hipFree(outputs);
+      hip.call<runtime::hipFree>(outputs);
     if (module)
-      hip.hipModuleUnload(module);
+      hip.call<runtime::hipModuleUnload>(module);
   }
   Error load(ArrayRef<uint8_t> object) {
-    if (Error error = call("hipModuleLoadData", hip.hipModuleLoadData(&module, object.data())))
+    if (Error error =
+            call("hipModuleLoadData", hip.call<runtime::hipModuleLoadData>(&module, object.data())))
       return error;
-    if (Error error = call("hipMalloc", hip.hipMalloc(&inputs, kInputs * 8)))
+    if (Error error = call("hipMalloc", hip.call<runtime::hipMalloc>(&inputs, kInputs * 8)))
       return error;
-    return call("hipMalloc", hip.hipMalloc(&outputs, kMaxWorkgroups * kThreads * 8));
+    return call("hipMalloc", hip.call<runtime::hipMalloc>(&outputs, kMaxWorkgroups * kThreads * 8));
   }
   /// What all threads found for a case.
   Expected<std::vector<uint64_t>> run(const SelftestCheck &check, const SelftestCase &inputs);
@@ -122,23 +134,25 @@ Expected<std::vector<uint64_t>> Session::run(const SelftestCheck &check,
   std::vector<uint64_t> out(workgroups * kThreads, 0xdeadbeefdeadbeef);
   void *function = nullptr;
   void *parameters[] = {&inputs, &outputs};
+  if (Error error = call("hipMemcpy", hip.call<runtime::hipMemcpy>(
+                                          inputs, in, sizeof(in), runtime::kHipMemcpyHostToDevice)))
+    return std::move(error);
   if (Error error =
-          call("hipMemcpy", hip.hipMemcpy(inputs, in, sizeof(in), runtime::kHipMemcpyHostToDevice)))
+          call("hipMemcpy", hip.call<runtime::hipMemcpy>(outputs, out.data(), out.size() * 8,
+                                                         runtime::kHipMemcpyHostToDevice)))
     return std::move(error);
-  if (Error error = call("hipMemcpy", hip.hipMemcpy(outputs, out.data(), out.size() * 8,
-                                                    runtime::kHipMemcpyHostToDevice)))
+  if (Error error = call("hipModuleGetFunction", hip.call<runtime::hipModuleGetFunction>(
+                                                     &function, module, symbolOf(check).c_str())))
     return std::move(error);
-  if (Error error = call("hipModuleGetFunction",
-                         hip.hipModuleGetFunction(&function, module, symbolOf(check).c_str())))
+  if (Error error = call("hipModuleLaunchKernel", hip.call<runtime::hipModuleLaunchKernel>(
+                                                      function, workgroups, 1, 1, kThreads, 1, 1, 0,
+                                                      nullptr, parameters, nullptr)))
     return std::move(error);
-  if (Error error = call("hipModuleLaunchKernel",
-                         hip.hipModuleLaunchKernel(function, workgroups, 1, 1, kThreads, 1, 1, 0,
-                                                   nullptr, parameters, nullptr)))
+  if (Error error = call("hipDeviceSynchronize", hip.call<runtime::hipDeviceSynchronize>()))
     return std::move(error);
-  if (Error error = call("hipDeviceSynchronize", hip.hipDeviceSynchronize()))
-    return std::move(error);
-  if (Error error = call("hipMemcpy", hip.hipMemcpy(out.data(), outputs, out.size() * 8,
-                                                    runtime::kHipMemcpyDeviceToHost)))
+  if (Error error =
+          call("hipMemcpy", hip.call<runtime::hipMemcpy>(out.data(), outputs, out.size() * 8,
+                                                         runtime::kHipMemcpyDeviceToHost)))
     return std::move(error);
   return out;
 }
@@ -177,7 +191,7 @@ Expected<int> selftest(const settings::Settings &settings) {
   if (!hip)
     return hip.takeError();
   int device = 0;
-  if (int error = (*hip)->hipGetDevice(&device))
+  if (int error = (*hip)->call<runtime::hipGetDevice>(&device))
     return createStringError(Twine("hipGetDevice: ") + (*hip)->hipGetErrorString(error));
   Expected<std::string> fullArch = (*hip)->archName(device);
   if (!fullArch)

@@ -7,6 +7,13 @@
 #include <cstring>
 #include <shared_mutex>
 
+namespace rubia::runtime {
+int hipMemGetInfo(size_t *free, size_t *total);
+int hipHostRegister(void *pointer, size_t bytes, unsigned flags);
+int hipHostUnregister(void *pointer);
+int hipMallocManaged(void **pointer, size_t bytes, unsigned flags);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 static std::shared_mutex &mutex = *new std::shared_mutex;
@@ -96,11 +103,11 @@ static int release(const Allocation &allocation) {
   case AllocationKind::Pool:
   case AllocationKind::Graph:
   case AllocationKind::External:
-    return hip().hipFree(allocation.base);
+    return hip().call<hipFree>(allocation.base);
   case AllocationKind::Host:
-    return hip().hipHostFree(allocation.base);
+    return hip().call<hipHostFree>(allocation.base);
   case AllocationKind::Registered:
-    return hip().hipHostUnregister(allocation.base);
+    return hip().call<hipHostUnregister>(allocation.base);
   case AllocationKind::Opened:
     return closeOpened(allocation.base);
   case AllocationKind::Mapped: // of no context
@@ -131,7 +138,7 @@ void freeAllocations(Context &context) {
       log(LogLevel::Info, llvm::Twine("freeing memory of a context that is destroyed: ") +
                               hip().hipGetErrorString(error));
   for (auto &[stream, workspace] : context.workspaces)
-    (void)hip().hipFree(workspace); // its stream is gone
+    (void)hip().call<hipFree>(workspace); // its stream is gone
 }
 
 Result allocateDevice(Context &context, void **pointer, size_t bytes) {
@@ -139,10 +146,10 @@ Result allocateDevice(Context &context, void **pointer, size_t bytes) {
 }
 
 Result allocateDevice(Context &context, const Device &device, void **pointer, size_t bytes) {
-  int error = hip().hipMalloc(pointer, bytes);
+  int error = hip().call<hipMalloc>(pointer, bytes);
   if (error == kHipErrorOutOfMemory) {
     trimPools(device);
-    error = hip().hipMalloc(pointer, bytes);
+    error = hip().call<hipMalloc>(pointer, bytes);
   }
   return context.check(error);
 }
@@ -159,7 +166,7 @@ static Result allocate(Context &context, void **pointer, size_t bytes, Allocatio
     return result;
   *pointer = nullptr;
   Result result = kind == AllocationKind::Managed
-                      ? context.check(hip().hipMallocManaged(pointer, bytes, 1))
+                      ? context.check(hip().call<hipMallocManaged>(pointer, bytes, 1))
                       : allocateDevice(context, pointer, bytes);
   if (result)
     return result;
@@ -180,10 +187,10 @@ static Result allocateHost(Context &context, void **pointer, size_t bytes, unsig
   *pointer = nullptr;
   if (!bytes)
     return kSuccess;
-  if (Result result = context.check(hip().hipHostMalloc(pointer, bytes, flags)))
+  if (Result result = context.check(hip().call<hipHostMalloc>(pointer, bytes, flags)))
     return result;
   void *device = nullptr;
-  if (Result result = context.check(hip().hipHostGetDevicePointer(&device, *pointer, 0)))
+  if (Result result = context.check(hip().call<hipHostGetDevicePointer>(&device, *pointer, 0)))
     return result;
   if (flags & kDeviceMap)
     DeviceServices::shareHostMemory();
@@ -245,7 +252,7 @@ Result cuMemFree_v2(void *pointer) {
     removeAllocation(pointer);
     if (found->kind == AllocationKind::Pool)
       return freeToPool(context, *found);
-    return context.checkSynchronized(hip().hipFree(pointer));
+    return context.checkSynchronized(hip().call<hipFree>(pointer));
   });
 }
 
@@ -265,7 +272,7 @@ Result cuMemFreeHost(void *pointer) {
     if (Result result = checkUnsafe())
       return result;
     removeAllocation(pointer);
-    return context.checkSynchronized(hip().hipHostFree(pointer));
+    return context.checkSynchronized(hip().call<hipHostFree>(pointer));
   });
 }
 
@@ -301,10 +308,10 @@ Result cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags) {
                                                        : kInvalidValue;
     if (Result result = checkUnsafe())
       return result;
-    if (Result result = context.check(hip().hipHostRegister(host, bytes, flags)))
+    if (Result result = context.check(hip().call<hipHostRegister>(host, bytes, flags)))
       return result;
     void *device = nullptr;
-    if (Result result = context.check(hip().hipHostGetDevicePointer(&device, host, 0)))
+    if (Result result = context.check(hip().call<hipHostGetDevicePointer>(&device, host, 0)))
       return result;
     if (flags & kDeviceMap)
       DeviceServices::shareHostMemory();
@@ -327,14 +334,14 @@ Result cuMemHostUnregister(void *host) {
     if (Result result = checkUnsafe())
       return result;
     removeAllocation(host);
-    return context.checkSynchronized(hip().hipHostUnregister(host));
+    return context.checkSynchronized(hip().call<hipHostUnregister>(host));
   });
 }
 
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
   return callIn(RUBIA_CALL(free, total), [&](Context &context) {
     size_t freeBytes = 0, totalBytes = 0;
-    Result result = context.check(hip().hipMemGetInfo(&freeBytes, &totalBytes));
+    Result result = context.check(hip().call<hipMemGetInfo>(&freeBytes, &totalBytes));
     if (free)
       *free = freeBytes;
     if (total)
@@ -354,7 +361,7 @@ Result cuMemGetAddressRange_v2(void **base, size_t *bytes, void *pointer) {
     }
     void *start = nullptr; // a module's variable
     size_t size = 0;
-    const bool isFound = !context.check(hip().hipMemGetAddressRange(&start, &size, pointer));
+    const bool isFound = !context.check(hip().call<hipMemGetAddressRange>(&start, &size, pointer));
     if (!isFound)
       start = nullptr, size = 0;
     if (base)

@@ -13,6 +13,12 @@
 #include <pthread.h>
 #include <unordered_map>
 
+namespace rubia::runtime {
+int hipDeviceSynchronize();
+int hipStreamQuery(void *stream);
+int hipDeviceReset();
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 static uint64_t nextId() {
@@ -120,7 +126,7 @@ Result Context::checkOtherDevices() {
     if (other->hasLostDevice())
       continue;
     const Result result = runIn(*other, *this, [&] {
-      const int error = hip().hipStreamQuery(nullptr);
+      const int error = hip().call<hipStreamQuery>(nullptr);
       return other->checkOwn(error == kNotReady ? 0 : error);
     });
     if (result)
@@ -145,7 +151,7 @@ Result Context::checkOwn(int hipError) {
 
 Result Context::synchronizeStream(void *hipStream) {
   const uint64_t last = pending.last();
-  Result result = checkSynchronized(hip().hipStreamSynchronize(hipStream));
+  Result result = checkSynchronized(hip().call<hipStreamSynchronize>(hipStream));
   if (!result)
     pending.endStream(hipStream, last);
   return result;
@@ -153,7 +159,7 @@ Result Context::synchronizeStream(void *hipStream) {
 
 Result Context::queryStream(void *hipStream) {
   const uint64_t last = pending.last();
-  Result result = checkCompleted(hip().hipStreamQuery(hipStream));
+  Result result = checkCompleted(hip().call<hipStreamQuery>(hipStream));
   if (!result)
     pending.endStream(hipStream, last);
   return result;
@@ -161,7 +167,7 @@ Result Context::queryStream(void *hipStream) {
 
 Result Context::synchronizeDevice(uint64_t ended) {
   const uint64_t last = pending.last();
-  Result result = checkSynchronized(hip().hipDeviceSynchronize(), ended);
+  Result result = checkSynchronized(hip().call<hipDeviceSynchronize>(), ended);
   if (!result)
     pending.endDevice(last);
   return result;
@@ -188,9 +194,9 @@ void Context::tearDown() {
   forgetCapturesOf(*this); // takes locks that come before the next one
   gates.awaitAll(*this);   // its threads may need the next one
   std::lock_guard<std::recursive_mutex> lock(mutex);
-  if (!isExiting() && !theDriver.load()->hip->hipSetDevice(device.hipDevice))
-    (void)hip().hipDeviceSynchronize(); // whatever it says: the context ends here
-  if (!hasLostDevice())                 // else the ring is gone
+  if (!isExiting() && !theDriver.load()->hip->call<hipSetDevice>(device.hipDevice))
+    (void)hip().call<hipDeviceSynchronize>(); // whatever it says: the context ends here
+  if (!hasLostDevice())                       // else the ring is gone
     services.print(DeviceServices::kEverything);
   for (Context *peer : std::exchange(peers, {}))
     if (Result result = hasLostDevice() ? kSuccess : endAccess(device, peer->device))
@@ -224,11 +230,11 @@ static std::vector<Context *> &destroyed = *new std::vector<Context *>;
 // After a fault HIP's own device state has to go too, and with it what other contexts have on the
 // device: the fault was theirs as well.
 void Context::resetDevice() {
-  if (!hip().hipDeviceReset)
+  if (!hip().has<hipDeviceReset>())
     return;
-  int error = hip().hipSetDevice(device.hipDevice);
+  int error = hip().call<hipSetDevice>(device.hipDevice);
   if (!error)
-    error = hip().hipDeviceReset();
+    error = hip().call<hipDeviceReset>();
   if (error) {
     log(LogLevel::Warning, llvm::Twine("hipDeviceReset: ") + hip().hipGetErrorString(error));
     return;
@@ -347,7 +353,7 @@ Result enter(Context &context) {
     return kContextIsDestroyed;
   if (Result sticky = context.sticky)
     return sticky;
-  return fromHip(hip().hipSetDevice(context.device.hipDevice));
+  return fromHip(hip().call<hipSetDevice>(context.device.hipDevice));
 }
 
 Result runIn(Context &owner, Context &current, llvm::function_ref<Result()> body) {
@@ -356,7 +362,7 @@ Result runIn(Context &owner, Context &current, llvm::function_ref<Result()> body
   if (Result result = enter(owner))
     return result;
   Result result = body();
-  Result back = current.check(hip().hipSetDevice(current.device.hipDevice));
+  Result back = current.check(hip().call<hipSetDevice>(current.device.hipDevice));
   return result ? result : back;
 }
 

@@ -5,6 +5,10 @@
 #include "runtime/cuda/Stream.h"
 #include "runtime/cuda/graph/Capture.h"
 
+namespace rubia::runtime {
+int hipDeviceSetLimit(int limit, size_t value);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 // CU_LIMIT_STACK_SIZE, CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE: what they size is made
@@ -17,9 +21,9 @@ static Result setLimit(Context &context, int limit, size_t value) {
   case 0:
     // Frames hold spilled registers and are larger than on NVIDIA's GPUs: twice as much.
     value = (value + 15) / 16 * 16;
-    if (hip().hipDeviceSetLimit)
-      if (Result result = fromHip(
-              hip().hipDeviceSetLimit(kHipLimitStackSize, std::min(value, size_t(1) << 40) * 2)))
+    if (hip().has<hipDeviceSetLimit>())
+      if (Result result = fromHip(hip().call<hipDeviceSetLimit>(
+              kHipLimitStackSize, std::min(value, size_t(1) << 40) * 2)))
         return result;
     break;
   case 5: // MAX_L2_FETCH_GRANULARITY

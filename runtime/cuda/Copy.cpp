@@ -8,6 +8,15 @@
 #include "runtime/cuda/texture/Arrays.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+namespace rubia::runtime {
+int hipMemcpy(void *to, const void *from, size_t bytes, int kind);
+int hipMemsetD8Async(void *to, unsigned char value, size_t count, void *stream);
+int hipMemsetD16Async(void *to, unsigned short value, size_t count, void *stream);
+int hipMemsetD32Async(void *to, int value, size_t count, void *stream);
+int hipMemcpy2DAsync(void *to, size_t toPitch, const void *from, size_t fromPitch, size_t width,
+                     size_t height, int kind, void *stream);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 CopyOperation copyOf(void *to, const void *from, size_t bytes, int kind) {
@@ -45,8 +54,9 @@ Result copySync(const TracedCall &entry, void *to, const void *from, size_t byte
       if (Result result = isChecked ? kSuccess : checkBoth(context, to, from))
         return result;
       if (!hipStream)
-        return context.checkSynchronized(hip().hipMemcpy(to, from, bytes, kind));
-      if (Result result = context.check(hip().hipMemcpyAsync(to, from, bytes, kind, hipStream)))
+        return context.checkSynchronized(hip().call<hipMemcpy>(to, from, bytes, kind));
+      if (Result result =
+              context.check(hip().call<hipMemcpyAsync>(to, from, bytes, kind, hipStream)))
         return result;
       return context.synchronizeStream(hipStream);
     });
@@ -152,12 +162,12 @@ static Result resolve(const CopySide3D &in, size_t width, size_t height, size_t 
 
 static Result copyRows(Context &context, char *to, size_t toPitch, const char *from,
                        size_t fromPitch, size_t width, size_t rows, int kind, void *hipStream) {
-  if (rows > 1 && hip().hipMemcpy2DAsync)
+  if (rows > 1 && hip().has<hipMemcpy2DAsync>())
     return context.check(
-        hip().hipMemcpy2DAsync(to, toPitch, from, fromPitch, width, rows, kind, hipStream));
+        hip().call<hipMemcpy2DAsync>(to, toPitch, from, fromPitch, width, rows, kind, hipStream));
   for (size_t y = 0; y < rows; ++y)
-    if (Result result = context.check(
-            hip().hipMemcpyAsync(to + y * toPitch, from + y * fromPitch, width, kind, hipStream)))
+    if (Result result = context.check(hip().call<hipMemcpyAsync>(
+            to + y * toPitch, from + y * fromPitch, width, kind, hipStream)))
       return result;
   return kSuccess;
 }
@@ -201,8 +211,8 @@ Result executeCopy(Context &context, const CopyOperation &operation, void *hipSt
       return static_cast<char *>(side.type == kMemoryHost ? side.host : side.device) +
              side.xInBytes;
     };
-    return context.check(
-        hip().hipMemcpyAsync(place(copy.to), place(copy.from), width, operation.kind, hipStream));
+    return context.check(hip().call<hipMemcpyAsync>(place(copy.to), place(copy.from), width,
+                                                    operation.kind, hipStream));
   }
   if (Result result = resolve(copy, from, to))
     return result;
@@ -334,11 +344,11 @@ Result executeFill(Context &context, const FillOperation &operation, void *hipSt
   auto fillRow = [&](void *row) {
     switch (fill.elementBytes) {
     case 1:
-      return hip().hipMemsetD8Async(row, fill.value, width, hipStream);
+      return hip().call<hipMemsetD8Async>(row, fill.value, width, hipStream);
     case 2:
-      return hip().hipMemsetD16Async(row, fill.value, width, hipStream);
+      return hip().call<hipMemsetD16Async>(row, fill.value, width, hipStream);
     default:
-      return hip().hipMemsetD32Async(row, int(fill.value), width, hipStream);
+      return hip().call<hipMemsetD32Async>(row, int(fill.value), width, hipStream);
     }
   };
   for (size_t y = 0; y < height; ++y)

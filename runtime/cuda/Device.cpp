@@ -13,6 +13,14 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipMemAddressReserve(void **pointer, size_t bytes, size_t alignment, void *wanted,
+                         unsigned long long flags);
+int hipMemExportToShareableHandle(void *out, void *handle, int type, unsigned long long flags);
+int hipIpcOpenEventHandle(void **event, HipIpcHandle handle);
+int hipMemPoolImportPointer(void **pointer, void *pool, HipIpcHandle *data);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 // What CUDA 13.0's driver knows; it refuses other numbers.
@@ -196,14 +204,14 @@ int Device::attribute(int attribute, unsigned capability) const {
   case 120: // CLUSTER_LAUNCH
     return capability >= 90;
   case 95: // COOPERATIVE_LAUNCH
-    return hip().hipModuleLaunchCooperativeKernel && ofHip(HipAttribute::CooperativeLaunch);
+    return hip().has<hipModuleLaunchCooperativeKernel>() && ofHip(HipAttribute::CooperativeLaunch);
   case 102: // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
   case 103: // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
-    return hip().hipMemAddressReserve && hip().hipMemExportToShareableHandle;
+    return hip().has<hipMemAddressReserve>() && hip().has<hipMemExportToShareableHandle>();
   case 119: // MEMPOOL_SUPPORTED_HANDLE_TYPES: file descriptors
-    return hip().hipMemPoolImportPointer != nullptr;
+    return hip().has<hipMemPoolImportPointer>();
   case 125: // IPC_EVENT_SUPPORTED
-    return hip().hipIpcOpenEventHandle != nullptr;
+    return hip().has<hipIpcOpenEventHandle>();
   case 141:                  // HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
   case 145:                  // HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
     return hip().isEmulator; // HIP does not tell

@@ -5,6 +5,10 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipFuncGetAttribute(int *value, int attribute, void *function);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 static constexpr int kPlainSharedLimit = 48 << 10; // without opting in
@@ -33,7 +37,7 @@ static Result compiledAttribute(Context &context, Function &function, int attrib
     log(LogLevel::Info, toString(hipFunction.takeError()));
     return kSuccess;
   }
-  return context.check(hip().hipFuncGetAttribute(value, attribute, *hipFunction));
+  return context.check(hip().call<hipFuncGetAttribute>(value, attribute, *hipFunction));
 }
 
 // As on NVIDIA's GPUs it depends on the code.
@@ -170,7 +174,7 @@ template <class Body> static Result callOn(const TracedCall &entry, int ordinal,
     Context *context = currentContext();
     if (!context || &context->device != device)
       context = device->primary.get();
-    if (int error = hip().hipSetDevice(device->hipDevice))
+    if (int error = hip().call<hipSetDevice>(device->hipDevice))
       return context->check(error);
     return body(*context);
   });

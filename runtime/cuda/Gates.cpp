@@ -4,6 +4,11 @@
 #include <system_error>
 #include <thread>
 
+namespace rubia::runtime {
+int hipStreamWaitValue64(void *stream, void *pointer, uint64_t value, unsigned how, uint64_t mask);
+int hipLaunchHostFunc(void *stream, void (*function)(void *data), void *data);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 static constexpr size_t kPageBytes = 4096;
@@ -30,7 +35,7 @@ Result Gates::place(Context &context, void *hipStream, Place *&out) {
   }
   if (pages.empty() || used == kPageBytes / sizeof(uint64_t)) {
     void *page = nullptr;
-    if (Result result = context.check(hip().hipHostMalloc(&page, kPageBytes, 0)))
+    if (Result result = context.check(hip().call<hipHostMalloc>(&page, kPageBytes, 0)))
       return result;
     ownedByRuntime(hip(), page);
     pages.push_back(page);
@@ -38,7 +43,8 @@ Result Gates::place(Context &context, void *hipStream, Place *&out) {
   }
   out->word = static_cast<uint64_t *>(pages.back()) + used;
   *out->word = 0;
-  if (Result result = context.check(hip().hipHostGetDevicePointer(&out->device, out->word, 0))) {
+  if (Result result =
+          context.check(hip().call<hipHostGetDevicePointer>(&out->device, out->word, 0))) {
     out->word = nullptr;
     return result;
   }
@@ -105,7 +111,7 @@ void Gates::forget(void *hipStream) {
 
 Result Gates::add(Context &context, void *hipStream, const char *what,
                   std::function<Result()> work) {
-  if (!hip().hipLaunchHostFunc || !hip().hipStreamWaitValue64)
+  if (!hip().has<hipLaunchHostFunc>() || !hip().has<hipStreamWaitValue64>())
     return fail(kNotSupported, hip().path + " has no hipLaunchHostFunc or no hipStreamWaitValue64");
   std::lock_guard<std::mutex> lock(mutex);
   Place *place;
@@ -114,13 +120,13 @@ Result Gates::add(Context &context, void *hipStream, const char *what,
   auto visit = std::make_unique<Visit>(
       Visit{context, life, place->word, ++place->count, what, std::move(work)});
   ++life->closed;
-  if (Result result = context.check(hip().hipLaunchHostFunc(hipStream, begin, visit.get()))) {
+  if (Result result = context.check(hip().call<hipLaunchHostFunc>(hipStream, begin, visit.get()))) {
     --life->closed;
     return result;
   }
   (void)visit.release(); // the function's
-  return context.check(hip().hipStreamWaitValue64(hipStream, place->device, place->count,
-                                                  kHipStreamWaitValueGte, ~uint64_t(0)));
+  return context.check(hip().call<hipStreamWaitValue64>(hipStream, place->device, place->count,
+                                                        kHipStreamWaitValueGte, ~uint64_t(0)));
 }
 
 void Gates::awaitAll(const Context &context) {
@@ -150,7 +156,7 @@ void Gates::release(const Hip &hip, bool isLost) {
   }
   if (!isLost)
     for (void *page : pages)
-      (void)hip.hipHostFree(page); // whatever it says: the context ends
+      (void)hip.call<hipHostFree>(page); // whatever it says: the context ends
   pages.clear();
   places.clear();
   left.clear();

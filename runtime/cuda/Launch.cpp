@@ -10,6 +10,10 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipMemsetD32Async(void *to, int value, size_t count, void *stream);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 static Result checkShape(const Device &device, Function &function, const LaunchShape &shape) {
@@ -121,7 +125,7 @@ static Result prepareWorkspace(Context &context, Stream *key, void *hipStream, u
     if (Result result = allocateDevice(context, &workspace, kWorkspaceBytes))
       return result;
   out = reinterpret_cast<uint64_t>(workspace);
-  return context.check(hip().hipMemsetD32Async(workspace, 0, kWorkspaceBytes / 4, hipStream));
+  return context.check(hip().call<hipMemsetD32Async>(workspace, 0, kWorkspaceBytes / 4, hipStream));
 }
 
 Result makeKernel(Context &context, Function *function, const LaunchShape &shape,

@@ -318,7 +318,7 @@ void unloadModule(Module *module) {
 static void finishKernels(Context &context) {
   if (context.hasLostDevice())
     return;
-  (void)hip().hipSetDevice(context.device.hipDevice);
+  (void)hip().call<hipSetDevice>(context.device.hipDevice);
   (void)context.synchronizeDevice();
 }
 
@@ -465,7 +465,7 @@ Result cuModuleUnload(Module *module) {
       return kInvalidHandle;
     finishKernels(*module->context);
     unloadModule(module);
-    (void)hip().hipSetDevice(current.device.hipDevice);
+    (void)hip().call<hipSetDevice>(current.device.hipDevice);
     return kSuccess;
   });
 }
@@ -571,7 +571,7 @@ Result cuLibraryUnload(Library *library) {
       unloadModule(module); // logs what fails
     }
     if (Context *current = currentContext())
-      (void)hip().hipSetDevice(current->device.hipDevice);
+      (void)hip().call<hipSetDevice>(current->device.hipDevice);
     delete library;
     return kSuccess;
   });
@@ -652,7 +652,7 @@ Result cuLibraryGetManaged(void **address, size_t *bytes, Library *library, cons
     Context *context = currentContext();
     if (!context)
       context = theDriver.load()->devices[0]->primary.get();
-    if (int error = hip().hipSetDevice(context->device.hipDevice))
+    if (int error = hip().call<hipSetDevice>(context->device.hipDevice))
       return context->check(error);
     Bound bound = moduleOf(*context, library);
     return bound.error ? bound.error : globalIn(*context, *bound.module, address, bytes, name);

@@ -49,7 +49,7 @@ static Result blocksPerMultiprocessor(Context &current, Function *function, int 
 
 Result checkCooperative(Context &context, Module &module, Function &function,
                         const LaunchShape &shape) {
-  if (!hip().hipModuleLaunchCooperativeKernel)
+  if (!hip().has<hipModuleLaunchCooperativeKernel>())
     return fail(kNotSupported, hip().path + " has no cooperative launches");
   uint64_t threads = uint64_t(shape.block[0]) * shape.block[1] * shape.block[2];
   const uint64_t cluster = ctasOf(clusterOf(function.kernel, shape));

@@ -33,7 +33,7 @@ Result execute(Context &context, const Operation &operation, const Place &place)
   if (const auto *record = std::get_if<RecordOperation>(&operation)) {
     if (record->event->isLost())
       return kInvalidValue;
-    Result result = context.check(hip().hipEventRecord(record->event->hip, place.hipStream));
+    Result result = context.check(hip().call<hipEventRecord>(record->event->hip, place.hipStream));
     if (!result) {
       record->event->capture = 0; // what it stood for there is forgotten by the next capture
       record->event->recorded = true;
@@ -44,7 +44,7 @@ Result execute(Context &context, const Operation &operation, const Place &place)
     if (wait->event->isLost())
       return kInvalidValue;
     return wait->event->recorded
-               ? context.check(hip().hipStreamWaitEvent(place.hipStream, wait->event->hip, 0))
+               ? context.check(hip().call<hipStreamWaitEvent>(place.hipStream, wait->event->hip, 0))
                : kSuccess;
   }
   assert(std::holds_alternative<EmptyOperation>(operation) && "no operation of a stream");

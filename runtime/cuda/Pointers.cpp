@@ -5,14 +5,18 @@
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 
+namespace rubia::runtime {
+int hipPointerGetAttribute(void *value, int attribute, void *pointer);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 // The device whose memory holds a module's variable.
 static const Device &deviceOfVariable(const Context &current, void *pointer) {
   constexpr int kDeviceOrdinal = 9; // HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL
   int hipDevice = -1;
-  if (hip().hipPointerGetAttribute &&
-      !hip().hipPointerGetAttribute(&hipDevice, kDeviceOrdinal, pointer))
+  if (hip().has<hipPointerGetAttribute>() &&
+      !hip().call<hipPointerGetAttribute>(&hipDevice, kDeviceOrdinal, pointer))
     for (const auto &device : theDriver.load()->devices)
       if (device->hipDevice == hipDevice)
         return *device;
@@ -25,7 +29,8 @@ std::optional<Allocation> lookUp(Context &context, const void *pointer) {
     return found;
   void *base = nullptr;
   size_t size = 0;
-  if (!pointer || hip().hipMemGetAddressRange(&base, &size, const_cast<void *>(pointer)) || !base)
+  if (!pointer || hip().call<hipMemGetAddressRange>(&base, &size, const_cast<void *>(pointer)) ||
+      !base)
     return std::nullopt;
   Allocation variable;
   variable.base = variable.device = static_cast<char *>(base);

@@ -11,6 +11,19 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+namespace rubia::runtime {
+int hipFreeAsync(void *pointer, void *stream);
+int hipMemPoolCreate(void **pool, const void *properties);
+int hipMemPoolDestroy(void *pool);
+int hipMemPoolSetAccess(void *pool, const void *list, size_t count);
+int hipMemPoolGetAccess(int *flags, void *pool, const void *location);
+int hipMallocFromPoolAsync(void **pointer, size_t bytes, void *pool, void *stream);
+int hipMemPoolExportToShareableHandle(void *out, void *pool, int type, unsigned flags);
+int hipMemPoolImportFromShareableHandle(void **pool, void *given, int type, unsigned flags);
+int hipMemPoolExportPointer(HipIpcHandle *data, void *pointer);
+int hipMemPoolImportPointer(void **pointer, void *pool, HipIpcHandle *data);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 struct FreeBlock {
@@ -73,16 +86,16 @@ static size_t blockSize(size_t bytes) {
 }
 
 static bool keepsBlocks(const MemoryPool &pool) {
-  return !pool.hip && (!hip().isEmulator || !hip().hipFreeAsync);
+  return !pool.hip && (!hip().isEmulator || !hip().has<hipFreeAsync>());
 }
 
 static bool isIdle(const FreeBlock &block) {
-  return !block.event || hip().hipEventQuery(block.event) == kHipSuccess;
+  return !block.event || hip().call<hipEventQuery>(block.event) == kHipSuccess;
 }
 
 static void dropEvent(FreeBlock &block) {
   if (block.event)
-    (void)hip().hipEventDestroy(block.event); // nobody else knows it
+    (void)hip().call<hipEventDestroy>(block.event); // nobody else knows it
   block.event = nullptr;
 }
 
@@ -108,7 +121,7 @@ static void trim(MemoryPool &pool, uint64_t keep) {
       continue;
     }
     dropEvent(pool.free[i]);
-    if (int error = hip().hipFree(pool.free[i].base))
+    if (int error = hip().call<hipFree>(pool.free[i].base))
       log(LogLevel::Warning,
           llvm::Twine("hipFree of pooled memory: ") + hip().hipGetErrorString(error));
     pool.cached -= pool.free[i].size;
@@ -161,7 +174,7 @@ static Result release(Context &context, const Allocation &allocation, void *hipS
     allocation.pool->used -= allocation.size;
     endGrants(*allocation.pool);
   }
-  return context.check(hip().hipFreeAsync(allocation.base, hipStream));
+  return context.check(hip().call<hipFreeAsync>(allocation.base, hipStream));
 }
 
 static void putBack(MemoryPool &pool, const FreeBlock &block, size_t bytes) {
@@ -222,10 +235,10 @@ static bool hasRoom(MemoryPool &pool, size_t bytes) {
 static Result allocateOn(const Device &device, Context &context, void **pointer, size_t bytes) {
   if (&device == &context.device)
     return allocateDevice(context, device, pointer, bytes);
-  if (Result result = context.check(hip().hipSetDevice(device.hipDevice)))
+  if (Result result = context.check(hip().call<hipSetDevice>(device.hipDevice)))
     return result;
   Result result = allocateDevice(context, device, pointer, bytes);
-  Result back = context.check(hip().hipSetDevice(context.device.hipDevice));
+  Result back = context.check(hip().call<hipSetDevice>(context.device.hipDevice));
   return result ? result : back;
 }
 
@@ -249,8 +262,8 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
     size_t size = blockSize(bytes);
     *pointer = takeCached(pool, size, hipStream);
     if (pool.hip) {
-      if (Result result =
-              context.check(hip().hipMallocFromPoolAsync(pointer, bytes, pool.hip, hipStream)))
+      if (Result result = context.check(
+              hip().call<hipMallocFromPoolAsync>(pointer, bytes, pool.hip, hipStream)))
         return result;
     } else if (!*pointer) {
       if (Result result =
@@ -290,16 +303,16 @@ static Result freeAsync(Context &context, void *pointer, Stream *stream) {
       if (Result result = context.synchronizeStream(hipStream))
         return result;
       removeAllocation(pointer);
-      return context.check(hip().hipFree(pointer));
+      return context.check(hip().call<hipFree>(pointer));
     }
     if (!keepsBlocks(*found->pool)) {
       removeAllocation(pointer);
       return release(context, *found, hipStream);
     }
     void *event = nullptr;
-    if (Result result = context.check(hip().hipEventCreateWithFlags(&event, 2))) // no timing
+    if (Result result = context.check(hip().call<hipEventCreateWithFlags>(&event, 2))) // no timing
       return result;
-    if (Result result = context.check(hip().hipEventRecord(event, hipStream)))
+    if (Result result = context.check(hip().call<hipEventRecord>(event, hipStream)))
       return result;
     removeAllocation(pointer);
     putBack(*found->pool, {pointer, blockSize(found->size), hipStream, event, &context.device},
@@ -355,15 +368,15 @@ static constexpr int kFileDescriptor = 1; // CUmemAllocationHandleType
 // HIP's pool behind one that other processes can have: its memory has to be of a kind that they can
 // map.
 static Result makeShared(const Device &device, void **out) {
-  const Hip &has = hip();
-  if (!has.hipMemPoolCreate || !has.hipMallocFromPoolAsync || !has.hipFreeAsync ||
-      !has.hipMemPoolImportPointer)
+  const Hip &library = hip();
+  if (!library.has<hipMemPoolCreate>() || !library.has<hipMallocFromPoolAsync>() ||
+      !library.has<hipFreeAsync>() || !library.has<hipMemPoolImportPointer>())
     return fail(kNotSupported, "cuMemPoolCreate: HIP is too old for pools of several processes");
   MemoryPoolProperties properties = {};
   properties.allocationType = kPinnedPool;
   properties.handleTypes = kFileDescriptor;
   properties.location = {kOnDevice, device.hipDevice};
-  return fromHip(has.hipMemPoolCreate(out, &properties));
+  return fromHip(library.call<hipMemPoolCreate>(out, &properties));
 }
 
 bool allows(MemoryPool &pool, const Device &device) {
@@ -388,14 +401,14 @@ static Result setAccess(MemoryPool &pool, const Device &device, int flags) {
   std::lock_guard<std::mutex> lock(pool.mutex);
   if (&device == &pool.device || pool.granted.contains(&device) == (flags != 0))
     return kSuccess;
-  if (pool.hip && !hip().hipMemPoolSetAccess)
+  if (pool.hip && !hip().has<hipMemPoolSetAccess>())
     return fail(kNotSupported, "cuMemPoolSetAccess: HIP is too old for it");
   MemoryAccess access{};
   access.location = {kOnDevice, device.hipDevice};
   access.flags = flags;
   Result result = kSuccess;
   if (pool.hip)
-    result = fromHip(hip().hipMemPoolSetAccess(pool.hip, &access, 1));
+    result = fromHip(hip().call<hipMemPoolSetAccess>(pool.hip, &access, 1));
   else
     result = flags ? allowAccess(device, pool.device) : endAccess(device, pool.device);
   if (!result && flags)
@@ -411,8 +424,8 @@ static Device &deviceOfImported(void *hipPool) {
   for (const auto &device : theDriver.load()->devices) {
     const MemoryLocation place{kOnDevice, device->hipDevice};
     int flags = 0;
-    if (hip().hipMemPoolGetAccess && !hip().hipMemPoolGetAccess(&flags, hipPool, &place) &&
-        flags == kReadAndWrite)
+    if (hip().has<hipMemPoolGetAccess>() &&
+        !hip().call<hipMemPoolGetAccess>(&flags, hipPool, &place) && flags == kReadAndWrite)
       return *device;
   }
   Context *current = currentContext();
@@ -531,7 +544,7 @@ Result cuMemPoolDestroy(MemoryPool *pool) {
       std::lock_guard<std::mutex> lock(pool->mutex);
       endGrants(*pool);
     }
-    return pool->hip ? fromHip(hip().hipMemPoolDestroy(pool->hip)) : kSuccess;
+    return pool->hip ? fromHip(hip().call<hipMemPoolDestroy>(pool->hip)) : kSuccess;
   });
 }
 
@@ -605,7 +618,7 @@ Result cuMemPoolExportToShareableHandle(void *out, MemoryPool *pool, int type,
     if (!out || !livePool(pool) || !pool->hip || pool->isImported || type != kFileDescriptor ||
         flags)
       return kInvalidValue;
-    return fromHip(hip().hipMemPoolExportToShareableHandle(out, pool->hip, type, 0));
+    return fromHip(hip().call<hipMemPoolExportToShareableHandle>(out, pool->hip, type, 0));
   });
 }
 
@@ -616,11 +629,11 @@ Result cuMemPoolImportFromShareableHandle(MemoryPool **out, void *given, int typ
       return kInvalidValue;
     if (type != kFileDescriptor)
       return fail(kNotSupported, "pools of several processes: handles but file descriptors");
-    if (!hip().hipMemPoolImportFromShareableHandle || !hip().hipMemPoolImportPointer)
+    if (!hip().has<hipMemPoolImportFromShareableHandle>() || !hip().has<hipMemPoolImportPointer>())
       return fail(kNotSupported, "pools of several processes: HIP is too old for them");
     void *shared = nullptr;
     if (Result result =
-            ofImport(hip().hipMemPoolImportFromShareableHandle(&shared, given, type, 0)))
+            ofImport(hip().call<hipMemPoolImportFromShareableHandle>(&shared, given, type, 0)))
       return result;
     *out = makePool(deviceOfImported(shared), false);
     (*out)->hip = shared;
@@ -635,7 +648,7 @@ Result cuMemPoolExportPointer(HipIpcHandle *data, void *pointer) {
     if (!data || !found || found->base != pointer || found->kind != AllocationKind::Pool ||
         !found->pool->hip || found->pool->isImported)
       return kInvalidValue;
-    return context.check(hip().hipMemPoolExportPointer(data, pointer));
+    return context.check(hip().call<hipMemPoolExportPointer>(data, pointer));
   });
 }
 
@@ -662,12 +675,13 @@ Result cuMemPoolImportPointer(void **pointer, MemoryPool *pool, HipIpcHandle *da
     Context &context = *owner;
     void *imported = nullptr, *base = nullptr;
     size_t bytes = 0;
-    if (Result result = context.check(hip().hipMemPoolImportPointer(&imported, pool->hip, data)))
+    if (Result result =
+            context.check(hip().call<hipMemPoolImportPointer>(&imported, pool->hip, data)))
       return result;
     const bool isKnown = findAllocation(imported).has_value();
-    const int error = isKnown ? 0 : hip().hipMemGetAddressRange(&base, &bytes, imported);
+    const int error = isKnown ? 0 : hip().call<hipMemGetAddressRange>(&base, &bytes, imported);
     if (isKnown || error) {
-      (void)hip().hipFree(imported); // the first error counts
+      (void)hip().call<hipFree>(imported); // the first error counts
       return isKnown ? fail(kInvalidValue, "cuMemPoolImportPointer: it was imported before")
                      : context.check(error);
     }

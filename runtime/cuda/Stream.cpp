@@ -7,6 +7,16 @@
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/graph/Capture.h"
 
+namespace rubia::runtime {
+int hipStreamCreateWithFlags(void **stream, unsigned flags);
+int hipStreamCreateWithPriority(void **stream, unsigned flags, int priority);
+int hipEventSynchronize(void *event);
+int hipEventElapsedTime(float *ms, void *start, void *stop);
+int hipStreamAddCallback(void *stream, void (*callback)(void *stream, int status, void *data),
+                         void *data, unsigned flags);
+int hipLaunchHostFunc(void *stream, void (*function)(void *data), void *data);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 static HandleTable<Stream> &streams = HandleTable<Stream>::leaked();
@@ -32,7 +42,7 @@ bool Event::isLost() const { return isExiting() || resets != context->device.res
 
 Event::~Event() {
   if (!isLost())
-    (void)cuda::hip().hipEventDestroy(hip); // whatever it says: nobody has it any more
+    (void)cuda::hip().call<hipEventDestroy>(hip); // whatever it says: nobody has it any more
 }
 
 static HipStream perThreadStream(Context &context) {
@@ -46,7 +56,8 @@ static HipStream perThreadStream(Context &context) {
     context.idleThreadStreams.pop_back();
     return {kSuccess, stream.hip, &context};
   }
-  return {context.check(hip().hipStreamCreateWithFlags(&stream.hip, 0)), stream.hip, &context};
+  return {context.check(hip().call<hipStreamCreateWithFlags>(&stream.hip, 0)), stream.hip,
+          &context};
 }
 
 HipStream hipStream(Context &current, Stream *stream) {
@@ -65,15 +76,16 @@ Result createStream(Context &context, Stream **out, unsigned flags, int priority
     return kInvalidValue;
   priority = std::clamp(priority, kHighestPriority, 0);
   void *created = nullptr;
-  int error = priority ? hip().hipStreamCreateWithPriority(&created, flags, -1)
-                       : hip().hipStreamCreateWithFlags(&created, flags);
+  int error = priority ? hip().call<hipStreamCreateWithPriority>(&created, flags, -1)
+                       : hip().call<hipStreamCreateWithFlags>(&created, flags);
   if (Result result = context.check(error))
     return result;
   {
     std::lock_guard<std::recursive_mutex> lock(context.mutex);
     if (context.awaited)
-      if (Result result = context.check(hip().hipStreamWaitEvent(created, context.awaited, 0))) {
-        (void)hip().hipStreamDestroy(created);
+      if (Result result =
+              context.check(hip().call<hipStreamWaitEvent>(created, context.awaited, 0))) {
+        (void)hip().call<hipStreamDestroy>(created);
         return result;
       }
   }
@@ -100,7 +112,7 @@ void freeWorkspace(Context &context, Stream *stream) {
     workspace = found->second;
     context.workspaces.erase(found);
   }
-  context.check(hip().hipFree(workspace)); // which waits
+  context.check(hip().call<hipFree>(workspace)); // which waits
 }
 
 Result onStream(Context &current, Stream *stream,
@@ -117,10 +129,10 @@ static Result onDeviceOf(Context &owner, Context &current, llvm::function_ref<Re
     return kSuccess;
   if (&owner.device == &current.device)
     return body();
-  if (Result result = owner.check(hip().hipSetDevice(owner.device.hipDevice)))
+  if (Result result = owner.check(hip().call<hipSetDevice>(owner.device.hipDevice)))
     return result;
   Result result = body();
-  Result back = current.check(hip().hipSetDevice(current.device.hipDevice));
+  Result back = current.check(hip().call<hipSetDevice>(current.device.hipDevice));
   return result ? result : back;
 }
 
@@ -133,7 +145,7 @@ static Result destroyStream(Context &context, Stream *stream) {
     freeWorkspace(owner, stream);
     owner.pending.detach(stream->hip);
     owner.gates.forget(stream->hip);
-    return owner.check(hip().hipStreamDestroy(stream->hip));
+    return owner.check(hip().call<hipStreamDestroy>(stream->hip));
   });
   delete stream;
   return result;
@@ -154,16 +166,16 @@ void destroyStreamsOf(GreenContext &green, Context &context) {
 void destroyStreamsAndEvents(Context &context) {
   const bool isLost = context.hasLostDevice();
   if (context.collector && !isLost) {
-    (void)hip().hipStreamDestroy(context.collector); // whatever it says: the context ends
+    (void)hip().call<hipStreamDestroy>(context.collector); // whatever it says: the context ends
     if (context.awaited)
-      (void)hip().hipEventDestroy(context.awaited);
+      (void)hip().call<hipEventDestroy>(context.awaited);
   }
   context.collector = context.awaited = nullptr;
   streams.removeIf([&](Stream *stream) {
     if (stream->context != &context)
       return false;
     if (!isLost)
-      context.check(hip().hipStreamDestroy(stream->hip));
+      context.check(hip().call<hipStreamDestroy>(stream->hip));
     delete stream;
     return true;
   });
@@ -219,12 +231,12 @@ static void runCallback(Callback *pointer, int hipError) {
 Result executeHost(Context &context, const HostOperation &operation, void *hipStream) {
   auto owned = std::make_unique<Callback>(Callback{operation, &context});
   Result result = kSuccess;
-  const bool wantsStatus = operation.withStatus && hip().hipStreamAddCallback;
-  if (hip().hipLaunchHostFunc && !wantsStatus)
-    result = context.check(hip().hipLaunchHostFunc(
+  const bool wantsStatus = operation.withStatus && hip().has<hipStreamAddCallback>();
+  if (hip().has<hipLaunchHostFunc>() && !wantsStatus)
+    result = context.check(hip().call<hipLaunchHostFunc>(
         hipStream, [](void *data) { runCallback(static_cast<Callback *>(data), 0); }, owned.get()));
-  else if (hip().hipStreamAddCallback)
-    result = context.check(hip().hipStreamAddCallback(
+  else if (hip().has<hipStreamAddCallback>())
+    result = context.check(hip().call<hipStreamAddCallback>(
         hipStream,
         [](void *, int status, void *data) { runCallback(static_cast<Callback *>(data), status); },
         owned.get(), 0));
@@ -249,7 +261,7 @@ Result record(Context &context, Event *event, void *hipStream) {
     return captureRecord(context, event, hipStream, false);
   if (Result result = checkLegacyStream(context, hipStream))
     return result;
-  Result result = context.check(hip().hipEventRecord(event->hip, hipStream));
+  Result result = context.check(hip().call<hipEventRecord>(event->hip, hipStream));
   if (!result) {
     forgetEvent(event);
     event->recorded = true;
@@ -269,8 +281,9 @@ static std::vector<void *> streamsOf(Context &context) {
 }
 
 static Result openCollector(Context &context) {
-  return context.collector ? kSuccess
-                           : context.check(hip().hipStreamCreateWithFlags(&context.collector, 1));
+  return context.collector
+             ? kSuccess
+             : context.check(hip().call<hipStreamCreateWithFlags>(&context.collector, 1));
 }
 
 // The collector waits for what all streams have; the event comes behind it.
@@ -280,16 +293,16 @@ static Result recordAll(Context &context, Event *event) {
     return result;
   for (void *stream : streamsOf(context)) {
     void *end = nullptr;
-    if (Result result = context.check(hip().hipEventCreateWithFlags(&end, 2))) // no timing
+    if (Result result = context.check(hip().call<hipEventCreateWithFlags>(&end, 2))) // no timing
       return result;
-    Result result = context.check(hip().hipEventRecord(end, stream));
+    Result result = context.check(hip().call<hipEventRecord>(end, stream));
     if (!result)
-      result = context.check(hip().hipStreamWaitEvent(context.collector, end, 0));
-    (void)hip().hipEventDestroy(end); // HIP keeps it until it is over
+      result = context.check(hip().call<hipStreamWaitEvent>(context.collector, end, 0));
+    (void)hip().call<hipEventDestroy>(end); // HIP keeps it until it is over
     if (result)
       return result;
   }
-  Result result = context.check(hip().hipEventRecord(event->hip, context.collector));
+  Result result = context.check(hip().call<hipEventRecord>(event->hip, context.collector));
   if (!result) {
     forgetEvent(event);
     event->recorded = true;
@@ -305,14 +318,15 @@ static Result waitAll(Context &context, Event *event) {
   if (Result result = openCollector(context))
     return result;
   if (!context.awaited)
-    if (Result result = context.check(hip().hipEventCreateWithFlags(&context.awaited, 2)))
+    if (Result result = context.check(hip().call<hipEventCreateWithFlags>(&context.awaited, 2)))
       return result;
-  if (Result result = context.check(hip().hipStreamWaitEvent(context.collector, event->hip, 0)))
+  if (Result result =
+          context.check(hip().call<hipStreamWaitEvent>(context.collector, event->hip, 0)))
     return result;
-  if (Result result = context.check(hip().hipEventRecord(context.awaited, context.collector)))
+  if (Result result = context.check(hip().call<hipEventRecord>(context.awaited, context.collector)))
     return result;
   for (void *stream : streamsOf(context))
-    if (Result result = context.check(hip().hipStreamWaitEvent(stream, event->hip, 0)))
+    if (Result result = context.check(hip().call<hipStreamWaitEvent>(stream, event->hip, 0)))
       return result;
   return kSuccess;
 }
@@ -341,7 +355,7 @@ static Result wait(Context &context, Event *event, void *hipStream, bool isExter
   if (Result result = checkLegacyStream(context, hipStream))
     return result;
   // Of an event that was never recorded nothing is awaited.
-  return event->recorded ? context.check(hip().hipStreamWaitEvent(hipStream, event->hip, 0))
+  return event->recorded ? context.check(hip().call<hipStreamWaitEvent>(hipStream, event->hip, 0))
                          : kSuccess;
 }
 
@@ -489,7 +503,7 @@ Result cuEventCreate(Event **event, unsigned flags) {
     if (!event || (flags & ~7u) || (flags & (kInterprocess | kWithoutTiming)) == kInterprocess)
       return kInvalidValue;
     void *created = nullptr;
-    if (Result result = context.check(hip().hipEventCreateWithFlags(&created, flags)))
+    if (Result result = context.check(hip().call<hipEventCreateWithFlags>(&created, flags)))
       return result;
     *event = addEvent(created, context, flags);
     return kSuccess;
@@ -545,7 +559,7 @@ Result cuEventSynchronize(Event *event) {
       return result;
     if (Result result = checkUnsafe())
       return result;
-    return event->recorded ? context.checkSynchronized(hip().hipEventSynchronize(event->hip))
+    return event->recorded ? context.checkSynchronized(hip().call<hipEventSynchronize>(event->hip))
                            : kSuccess;
   });
 }
@@ -558,7 +572,8 @@ Result cuEventQuery(Event *event) {
       return result;
     if (Result result = checkUnsafe())
       return result;
-    return event->recorded ? context.checkCompleted(hip().hipEventQuery(event->hip)) : kSuccess;
+    return event->recorded ? context.checkCompleted(hip().call<hipEventQuery>(event->hip))
+                           : kSuccess;
   });
 }
 
@@ -572,7 +587,7 @@ Result cuEventElapsedTime_v2(float *ms, Event *start, Event *stop) {
     for (Event *event : {start, stop})
       if (Result result = checkEvent(event, false))
         return result;
-    return context.check(hip().hipEventElapsedTime(ms, start->hip, stop->hip));
+    return context.check(hip().call<hipEventElapsedTime>(ms, start->hip, stop->hip));
   });
 }
 // Of this version NVIDIA's driver blames a handle for a null result.

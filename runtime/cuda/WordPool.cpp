@@ -36,7 +36,7 @@ void WordPool::release(const Hip &hip, bool isLost) {
   std::lock_guard<std::mutex> lock(mutex);
   if (!isLost)
     for (void *page : pages)
-      (void)hip.hipFree(page); // whatever it says: the context ends
+      (void)hip.call<hipFree>(page); // whatever it says: the context ends
   pages.clear();
   free.clear();
   ++lives;

@@ -27,14 +27,14 @@ void AtomicLocks::forgetDevice(int device) {
 Expected<std::shared_ptr<AtomicLocks>> AtomicLocks::ofCurrentDevice(const Hip &hip,
                                                                     OwnStream &stream) {
   int device = 0;
-  if (int error = hip.hipGetDevice(&device))
+  if (int error = hip.call<hipGetDevice>(&device))
     return hipFailure(hip, error);
   std::lock_guard<std::mutex> guard(mutex);
   if (std::shared_ptr<AtomicLocks> existing = locks[device].lock())
     return existing;
   constexpr size_t kBytes = abi::kAtomicLocks * sizeof(uint32_t);
   void *memory = nullptr;
-  if (int error = hip.hipMalloc(&memory, kBytes))
+  if (int error = hip.call<hipMalloc>(&memory, kBytes))
     return hipFailure(hip, error);
   ownedByRuntime(hip, memory);
   std::shared_ptr<AtomicLocks> made(new AtomicLocks(hip, memory));
@@ -47,7 +47,7 @@ Expected<std::shared_ptr<AtomicLocks>> AtomicLocks::ofCurrentDevice(const Hip &h
 AtomicLocks::~AtomicLocks() {
   if (!memory)
     return;
-  if (int error = hip.hipFree(memory))
+  if (int error = hip.call<hipFree>(memory))
     log(LogLevel::Warning, Twine("hipFree: ") + hip.hipGetErrorString(error));
 }
 

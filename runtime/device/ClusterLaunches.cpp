@@ -32,14 +32,14 @@ void forgetClusterLaunches(int device) {
 int launchInTurn(const Hip &hip, void *stream, llvm::function_ref<int()> launch) {
   constexpr unsigned kDisableTiming = 2;
   int device = 0;
-  if (int error = hip.hipGetDevice(&device))
+  if (int error = hip.call<hipGetDevice>(&device))
     return error;
   Turns &turns = turnsOf(device);
   std::lock_guard<std::mutex> guard(turns.mutex);
   if (turns.last) {
-    if (int error = hip.hipStreamWaitEvent(stream, turns.last, 0))
+    if (int error = hip.call<hipStreamWaitEvent>(stream, turns.last, 0))
       return error;
-  } else if (int error = hip.hipEventCreateWithFlags(&turns.last, kDisableTiming)) {
+  } else if (int error = hip.call<hipEventCreateWithFlags>(&turns.last, kDisableTiming)) {
     turns.last = nullptr;
     return error;
   }
@@ -47,10 +47,10 @@ int launchInTurn(const Hip &hip, void *stream, llvm::function_ref<int()> launch)
     return error;
   // The launch has begun, whatever becomes of the event: the next one must not begin before its
   // end.
-  if (int error = hip.hipEventRecord(turns.last, stream)) {
+  if (int error = hip.call<hipEventRecord>(turns.last, stream)) {
     log(LogLevel::Warning, llvm::Twine("the event behind a launch with clusters: ") +
                                hip.hipGetErrorString(error) + "; waiting for its stream");
-    return hip.hipStreamSynchronize(stream);
+    return hip.call<hipStreamSynchronize>(stream);
   }
   return 0;
 }

@@ -16,6 +16,11 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int rubiaEmulatorSharedSlots(void *used, void *first, size_t stride, uint32_t count);
+int rubiaEmulatorDeviceHeap(void *heap, size_t bytes, const void *blocks);
+} // namespace rubia::runtime
+
 namespace rubia::targets::Fact {
 extern const GenerationFact maxLdsBytes;
 } // namespace rubia::targets::Fact
@@ -34,13 +39,13 @@ void DeviceServices::release(const Hip &hip) {
         log(LogLevel::Warning, Twine(what) + ": " + hip.hipGetErrorString(error));
     };
     if (ringOnHost)
-      given("hipHostFree", hip.hipHostFree(ringOnHost));
+      given("hipHostFree", hip.call<hipHostFree>(ringOnHost));
     if (heapOnDevice)
-      given("hipFree", hip.hipFree(heapOnDevice));
+      given("hipFree", hip.call<hipFree>(heapOnDevice));
     if (sharedPoolOnDevice)
-      given("hipFree", hip.hipFree(sharedPoolOnDevice));
+      given("hipFree", hip.call<hipFree>(sharedPoolOnDevice));
     if (clusterPoolOnDevice)
-      given("hipFree", hip.hipFree(clusterPoolOnDevice));
+      given("hipFree", hip.call<hipFree>(clusterPoolOnDevice));
     given("hipStreamDestroy", ownStream.release(hip));
   }
   forget();
@@ -78,10 +83,10 @@ Expected<void *> DeviceServices::ring(const Hip &hip) {
   const uint64_t capacity =
       PowerOf2Ceil(std::clamp<uint64_t>(ringSize, kLeastRing, uint64_t(1) << 62));
   void *memory = nullptr;
-  if (int error = hip.hipHostMalloc(&memory, sizeof(abi::PrintfRing) + capacity, 0))
+  if (int error = hip.call<hipHostMalloc>(&memory, sizeof(abi::PrintfRing) + capacity, 0))
     return hipFailure(hip, "the ring of printf (" + Twine(capacity) + " bytes)", error);
-  if (int error = hip.hipHostGetDevicePointer(&ringOnDevice, memory, 0)) {
-    hip.hipHostFree(memory);
+  if (int error = hip.call<hipHostGetDevicePointer>(&ringOnDevice, memory, 0)) {
+    hip.call<hipHostFree>(memory);
     return hipFailure(hip, "hipHostGetDevicePointer", error);
   }
   ownedByRuntime(hip, memory);
@@ -99,7 +104,7 @@ Expected<void *> DeviceServices::heap(const Hip &hip) {
     return heapOnDevice;
   // For the emulator's checks: more room, as blocks are longer then, and a table behind the pages.
   const bool isChecked =
-      hip.rubiaEmulatorDeviceHeap && hip.rubiaEmulatorDeviceHeap(nullptr, 0, nullptr);
+      hip.has<rubiaEmulatorDeviceHeap>() && hip.call<rubiaEmulatorDeviceHeap>(nullptr, 0, nullptr);
   const uint32_t pages = uint32_t(
       std::min<uint64_t>((isChecked ? 4 : 2) * divideCeil(std::max<uint64_t>(heapSize, kLeastHeap),
                                                           abi::kHeapPageBytes),
@@ -110,7 +115,7 @@ Expected<void *> DeviceServices::heap(const Hip &hip) {
   const uint64_t tableBytes =
       isChecked ? uint64_t(pages) * abi::kHeapPageBytes / abi::kHeapSmallest * sizeof(uint32_t) : 0;
   void *memory = nullptr;
-  if (int error = hip.hipMalloc(&memory, bytes + tableBytes))
+  if (int error = hip.call<hipMalloc>(&memory, bytes + tableBytes))
     return hipFailure(hip, "the heap of malloc (" + Twine(bytes) + " bytes)", error);
   ownedByRuntime(hip, memory);
   abi::DeviceHeap header{};
@@ -124,12 +129,12 @@ Expected<void *> DeviceServices::heap(const Hip &hip) {
   if (!error)
     error = ownStream.copy(hip, memory, &header, sizeof(header), kHipMemcpyHostToDevice);
   if (error) {
-    hip.hipFree(memory);
+    hip.call<hipFree>(memory);
     return hipFailure(hip, "the heap of malloc", error);
   }
   if (isChecked) {
     char *start = static_cast<char *>(memory);
-    hip.rubiaEmulatorDeviceHeap(start + first, bytes - first, start + bytes);
+    hip.call<rubiaEmulatorDeviceHeap>(start + first, bytes - first, start + bytes);
   }
   return heapOnDevice = memory;
 }
@@ -138,7 +143,7 @@ Expected<void *> DeviceServices::heap(const Hip &hip) {
 // RDNA workgroup processor, which has LDS for two compute units, as one multiprocessor.
 static Expected<uint32_t> sharedSlots(const Hip &hip) {
   int device = 0;
-  if (int error = hip.hipGetDevice(&device))
+  if (int error = hip.call<hipGetDevice>(&device))
     return hipFailure(hip, "hipGetDevice", error);
   Expected<std::string> arch = hip.archName(device);
   if (!arch)
@@ -159,7 +164,7 @@ DeviceServices::makePool(const Hip &hip, uint32_t count, size_t headerBytes, siz
       first + uint64_t(count) * abi::kSharedSlotBytes + abi::kSharedSlotAlignment;
   const std::string what = "shared memory in device memory (" + std::to_string(bytes) + " bytes)";
   void *memory = nullptr;
-  if (int error = hip.hipMalloc(&memory, bytes))
+  if (int error = hip.call<hipMalloc>(&memory, bytes))
     return hipFailure(hip, what, error);
   ownedByRuntime(hip, memory);
   const uint64_t firstSlot =
@@ -168,12 +173,13 @@ DeviceServices::makePool(const Hip &hip, uint32_t count, size_t headerBytes, siz
   makeHeader(header.data(), firstSlot);
   if (int error =
           ownStream.copy(hip, memory, header.data(), header.size(), kHipMemcpyHostToDevice)) {
-    hip.hipFree(memory);
+    hip.call<hipFree>(memory);
     return hipFailure(hip, what, error);
   }
-  if (hip.rubiaEmulatorSharedSlots)
-    hip.rubiaEmulatorSharedSlots(static_cast<char *>(memory) + usedAt,
-                                 reinterpret_cast<void *>(firstSlot), abi::kSharedSlotBytes, count);
+  if (hip.has<rubiaEmulatorSharedSlots>())
+    hip.call<rubiaEmulatorSharedSlots>(static_cast<char *>(memory) + usedAt,
+                                       reinterpret_cast<void *>(firstSlot), abi::kSharedSlotBytes,
+                                       count);
   return memory;
 }
 

@@ -9,6 +9,11 @@
 #include <optional>
 
 namespace rubia::runtime {
+int hipEventSynchronize(void *event);
+int hipEventElapsedTime(float *ms, void *start, void *stop);
+} // namespace rubia::runtime
+
+namespace rubia::runtime {
 
 namespace {
 
@@ -39,20 +44,20 @@ State &state() {
 std::optional<Anchor> makeAnchor(const Hip &hip) {
   Anchor anchor{};
   void *stream = nullptr;
-  if (hip.hipEventCreateWithFlags(&anchor.event, 0) || makeOwnStream(hip, stream))
+  if (hip.call<hipEventCreateWithFlags>(&anchor.event, 0) || makeOwnStream(hip, stream))
     return std::nullopt;
-  const bool isThere =
-      !hip.hipEventRecord(anchor.event, stream) && !hip.hipEventSynchronize(anchor.event);
+  const bool isThere = !hip.call<hipEventRecord>(anchor.event, stream) &&
+                       !hip.call<hipEventSynchronize>(anchor.event);
   anchor.time = Timeline::Clock::now();
-  (void)hip.hipStreamDestroy(stream);
+  (void)hip.call<hipStreamDestroy>(stream);
   return isThere ? std::optional(anchor) : std::nullopt;
 }
 
 void tell(State &all, const Launch &launch) {
   const std::optional<Anchor> &anchor = all.anchors[launch.device];
   float begin = 0, end = 0; // ms
-  if (!anchor || all.hip->hipEventElapsedTime(&begin, anchor->event, launch.begin) ||
-      all.hip->hipEventElapsedTime(&end, anchor->event, launch.end))
+  if (!anchor || all.hip->call<hipEventElapsedTime>(&begin, anchor->event, launch.begin) ||
+      all.hip->call<hipEventElapsedTime>(&end, anchor->event, launch.end))
     return;
   uint64_t &track = all.tracks[{launch.device, launch.stream}];
   if (!track)
@@ -71,7 +76,7 @@ constexpr int kHipNotReady = 600;
 /// Launches that have ended. The lock is held.
 void collect(State &all) {
   for (auto launch = all.launches.begin(); launch != all.launches.end();) {
-    const int status = all.hip->hipEventQuery(launch->end);
+    const int status = all.hip->call<hipEventQuery>(launch->end);
     if (status == kHipNotReady) {
       ++launch;
       continue;
@@ -79,19 +84,19 @@ void collect(State &all) {
     if (!status)
       tell(all, *launch);
     // The events may have gone with their device.
-    (void)all.hip->hipEventDestroy(launch->begin);
-    (void)all.hip->hipEventDestroy(launch->end);
+    (void)all.hip->call<hipEventDestroy>(launch->begin);
+    (void)all.hip->call<hipEventDestroy>(launch->end);
     launch = all.launches.erase(launch);
   }
 }
 
 void *eventOn(const Hip &hip, void *stream) {
   void *event = nullptr;
-  if (hip.hipEventCreateWithFlags(&event, 0))
+  if (hip.call<hipEventCreateWithFlags>(&event, 0))
     return nullptr;
-  if (!hip.hipEventRecord(event, stream))
+  if (!hip.call<hipEventRecord>(event, stream))
     return event;
-  (void)hip.hipEventDestroy(event);
+  (void)hip.call<hipEventDestroy>(event);
   return nullptr;
 }
 
@@ -101,7 +106,7 @@ DeviceSpan::DeviceSpan(const Hip &hip, void *stream) : hip(hip), stream(stream) 
   if (!Timeline::wanted())
     return;
   int device = 0;
-  if (hip.hipGetDevice(&device))
+  if (hip.call<hipGetDevice>(&device))
     return;
   State &all = state();
   {
@@ -123,7 +128,7 @@ void DeviceSpan::end(const std::string &kernel) {
   if (!begin)
     return;
   int device = 0;
-  void *end = hip.hipGetDevice(&device) ? nullptr : eventOn(hip, stream);
+  void *end = hip.call<hipGetDevice>(&device) ? nullptr : eventOn(hip, stream);
   if (!end)
     return;
   State &all = state();
@@ -135,7 +140,7 @@ void DeviceSpan::end(const std::string &kernel) {
 
 DeviceSpan::~DeviceSpan() {
   if (begin)
-    (void)hip.hipEventDestroy(begin);
+    (void)hip.call<hipEventDestroy>(begin);
 }
 
 } // namespace rubia::runtime

@@ -7,6 +7,13 @@
 using namespace llvm;
 
 namespace rubia::runtime {
+int hipGetDeviceCount(int *count);
+int hipDeviceGetName(char *name, int length, int device);
+int hipDeviceTotalMem(size_t *bytes, int device);
+int hipDeviceGetPCIBusId(char *text, int length, int device);
+} // namespace rubia::runtime
+
+namespace rubia::runtime {
 
 // Programs and their caches compare UUIDs, and the answer must not change: it is derived from what
 // identifies the device in this machine.
@@ -32,12 +39,12 @@ static Expected<FoundDevice> openDevice(const Hip &hip, int hipDevice) {
                                                            hip.hipGetErrorString(error));
   };
   char text[256] = "";
-  if (int error = hip.hipDeviceGetName(text, sizeof(text), hipDevice))
+  if (int error = hip.call<hipDeviceGetName>(text, sizeof(text), hipDevice))
     return failed("hipDeviceGetName", error);
   device.name = text;
-  if (int error = hip.hipDeviceTotalMem(&device.totalMemory, hipDevice))
+  if (int error = hip.call<hipDeviceTotalMem>(&device.totalMemory, hipDevice))
     return failed("hipDeviceTotalMem", error);
-  if (int error = hip.hipDeviceGetPCIBusId(text, sizeof(text), hipDevice))
+  if (int error = hip.call<hipDeviceGetPCIBusId>(text, sizeof(text), hipDevice))
     return failed("hipDeviceGetPCIBusId", error);
   device.pciBusId = text;
   StringRef place(text); // "0000:03:00.0"
@@ -54,7 +61,7 @@ static Expected<FoundDevice> openDevice(const Hip &hip, int hipDevice) {
 
 Expected<std::vector<FoundDevice>> findDevices(const Hip &hip, std::vector<std::string> &refused) {
   int count = 0;
-  if (int error = hip.hipGetDeviceCount(&count))
+  if (int error = hip.call<hipGetDeviceCount>(&count))
     return createStringError(inconvertibleErrorCode(),
                              Twine("hipGetDeviceCount: ") + hip.hipGetErrorString(error));
   std::vector<FoundDevice> found;

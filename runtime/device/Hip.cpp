@@ -16,6 +16,7 @@
 #pragma clang diagnostic ignored "-Wunused-result"
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 #include <hip/hip_runtime_api.h>
+#pragma clang diagnostic pop
 
 namespace rubia::settings::Id {
 extern const Setting device, hipLibrary;
@@ -24,11 +25,33 @@ namespace rubia::settings::DeviceChoice {
 extern const Word Auto, Emulator, Hip;
 } // namespace rubia::settings::DeviceChoice
 
-#pragma clang diagnostic pop
-
 using namespace llvm;
 
 namespace rubia::runtime {
+
+// The names, and a member of Functions for each.
+#define HIP_FUNCTION(Name, Parameters) int Name Parameters;
+#define HIP_OPTIONAL(Name, Parameters) int Name Parameters;
+#include "runtime/device/HipFunctions.def"
+
+struct Hip::Functions {
+#define HIP_FUNCTION(Name, Parameters) int(*Name) Parameters = nullptr;
+#define HIP_OPTIONAL(Name, Parameters) int(*Name) Parameters = nullptr;
+#include "runtime/device/HipFunctions.def"
+};
+
+Hip::Hip() : functions(std::make_unique<Functions>()) {}
+Hip::~Hip() = default;
+
+template <auto &Function> static constexpr auto kMember = nullptr;
+template <auto &Function> decltype(&Function) &Hip::slot() const {
+  return functions.get()->*kMember<Function>;
+}
+#define HIP_FUNCTION(Name, Parameters)                                                             \
+  template <> constexpr auto kMember<Name> = &Hip::Functions::Name;                                \
+  template decltype(&Name) &Hip::slot<Name>() const;
+#define HIP_OPTIONAL(Name, Parameters) HIP_FUNCTION(Name, Parameters)
+#include "runtime/device/HipFunctions.def"
 
 // The emulator exports this name, and no HIP library of AMD's does.
 static constexpr const char *kEmulatorMark = "rubiaEmulatorVersion";
@@ -65,11 +88,11 @@ static Expected<std::unique_ptr<Hip>> load(const std::string &path,
   auto hip = std::make_unique<Hip>();
   hip->path = path;
 #define HIP_FUNCTION(Name, Parameters)                                                             \
-  hip->Name = reinterpret_cast<decltype(hip->Name)>(dlsym(library, #Name));                        \
-  if (!hip->Name)                                                                                  \
+  hip->slot<Name>() = reinterpret_cast<decltype(&Name)>(dlsym(library, #Name));                    \
+  if (!hip->has<Name>())                                                                           \
     return failed(path + " has no " #Name);
 #define HIP_OPTIONAL(Name, Parameters)                                                             \
-  hip->Name = reinterpret_cast<decltype(hip->Name)>(dlsym(library, #Name));
+  hip->slot<Name>() = reinterpret_cast<decltype(&Name)>(dlsym(library, #Name));
 #include "runtime/device/HipFunctions.def"
   hip->hipGetErrorString =
       reinterpret_cast<const char *(*)(int)>(dlsym(library, "hipGetErrorString"));
@@ -77,12 +100,12 @@ static Expected<std::unique_ptr<Hip>> load(const std::string &path,
     return failed(path + " has no hipGetErrorString");
   hip->isEmulator = dlsym(library, kEmulatorMark);
 
-  if (int error = hip->hipInit(0))
+  if (int error = hip->call<hipInit>(0))
     return failed(path + ": hipInit: " + hip->hipGetErrorString(error));
   int count = 0;
-  if (int error = hip->hipGetDeviceCount(&count); error || count == 0)
+  if (int error = hip->call<hipGetDeviceCount>(&count); error || count == 0)
     return failed(path + ": no device");
-  if (int error = hip->hipRuntimeGetVersion(&hip->version))
+  if (int error = hip->call<hipRuntimeGetVersion>(&hip->version))
     return failed(path + ": hipRuntimeGetVersion: " + hip->hipGetErrorString(error));
   return hip;
 }
@@ -157,7 +180,8 @@ Expected<const Hip *> Hip::open(const settings::Settings &settings) {
 Expected<std::string> Hip::archName(int device) const {
   // hipDeviceProp_t differs between HIP 5, 6 and 7, but each has gcnArchName, a NUL-terminated text
   // that begins with "gfx", behind the 256 bytes of the marketing name; nothing else in it does.
-  auto get = hipGetDevicePropertiesR0600 ? hipGetDevicePropertiesR0600 : hipGetDeviceProperties;
+  auto *get = has<hipGetDevicePropertiesR0600>() ? slot<hipGetDevicePropertiesR0600>()
+                                                 : slot<hipGetDeviceProperties>();
   if (!get)
     return failed(path + " has no hipGetDeviceProperties");
   std::vector<char> properties(16384, 0);
@@ -209,7 +233,12 @@ static int attributeNumber(HipAttribute attribute) {
 
 int Hip::attribute(HipAttribute attribute, int device) const {
   int value = 0;
-  return hipDeviceGetAttribute(&value, attributeNumber(attribute), device) ? 0 : value;
+  return call<hipDeviceGetAttribute>(&value, attributeNumber(attribute), device) ? 0 : value;
+}
+
+void ownedByRuntime(const Hip &hip, void *pointer) {
+  if (hip.has<rubiaEmulatorOwn>())
+    hip.call<rubiaEmulatorOwn>(pointer);
 }
 
 } // namespace rubia::runtime

@@ -22,6 +22,20 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipMallocManaged(void **pointer, size_t bytes, unsigned flags);
+int hipModuleLoadData(void **module, const void *image);
+int hipModuleUnload(void *module);
+int hipModuleGetFunction(void **function, void *module, const char *name);
+int hipModuleGetGlobal(void **address, size_t *bytes, void *module, const char *name);
+int hipModuleLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                          unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                          void *stream, void **parameters, void **extra);
+int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int blockSize,
+                                                       size_t sharedBytes);
+int hipFuncGetAttribute(int *value, int attribute, void *function);
+} // namespace rubia::runtime
+
 namespace rubia::settings::EmulatorCheck {
 extern const Word Order;
 } // namespace rubia::settings::EmulatorCheck
@@ -69,7 +83,7 @@ LoadedModule::onDevice(const Hip &hip, DeviceServices &services, Compiler &compi
   m->compiler = &compiler;
   m->services = &services;
   int device = 0;
-  if (int error = hip.hipGetDevice(&device))
+  if (int error = hip.call<hipGetDevice>(&device))
     return hipFailure(hip, "hipGetDevice", error);
   Expected<std::string> arch = hip.archName(device);
   if (!arch)
@@ -118,7 +132,7 @@ LoadedModule::loadCodeObject(const Hip &hip, std::shared_ptr<const std::vector<u
 LoadedModule::~LoadedModule() {
   for (std::unique_ptr<Unit> &unit : units)
     if (unit && unit->module)
-      release(*hip, "hipModuleUnload", hip->hipModuleUnload(unit->module));
+      release(*hip, "hipModuleUnload", hip->call<hipModuleUnload>(unit->module));
   releaseState();
 }
 
@@ -128,12 +142,12 @@ static constexpr uint64_t kGridWorkspaceBytes = 64;
 
 void LoadedModule::releaseState() {
   for (void *pointer : managed)
-    release(*hip, "hipFree", hip->hipFree(pointer));
+    release(*hip, "hipFree", hip->call<hipFree>(pointer));
   managed.clear();
   if (state)
-    release(*hip, "hipFree", hip->hipFree(state));
+    release(*hip, "hipFree", hip->call<hipFree>(state));
   if (trapRecord)
-    release(*hip, "hipHostFree", hip->hipHostFree(trapRecord));
+    release(*hip, "hipHostFree", hip->call<hipHostFree>(trapRecord));
   state = trapRecord = nullptr;
 }
 
@@ -186,7 +200,7 @@ Error LoadedModule::writeFunctionAddresses(const Unit &unit) {
   std::vector<uint64_t> table(contents->functions.size());
   void *address = nullptr;
   size_t size = 0;
-  if (int error = hip->hipModuleGetGlobal(&address, &size, unit.module, abi::kFunctionTable))
+  if (int error = hip->call<hipModuleGetGlobal>(&address, &size, unit.module, abi::kFunctionTable))
     return hipFailure(*hip, abi::kFunctionTable, error);
   if (size != table.size() * 8)
     return launchError(Kind::CannotCompile, "the code object has " + Twine(size / 8) +
@@ -210,13 +224,13 @@ Error LoadedModule::writeFunctionAddresses(const Unit &unit) {
 }
 
 Error LoadedModule::makeState() {
-  if (int error = hip->hipHostMalloc(&trapRecord, sizeof(abi::TrapRecord), 0)) {
+  if (int error = hip->call<hipHostMalloc>(&trapRecord, sizeof(abi::TrapRecord), 0)) {
     trapRecord = nullptr;
     return hipFailure(*hip, "trap record", error);
   }
   ownedByRuntime(*hip, trapRecord);
   memset(trapRecord, 0, sizeof(abi::TrapRecord));
-  if (int error = hip->hipHostGetDevicePointer(&trapRecordOnDevice, trapRecord, 0))
+  if (int error = hip->call<hipHostGetDevicePointer>(&trapRecordOnDevice, trapRecord, 0))
     return hipFailure(*hip, "hipHostGetDevicePointer", error);
 
   uint64_t size = kGridWorkspaceBytes;
@@ -227,7 +241,7 @@ Error LoadedModule::makeState() {
     if (!v.managed)
       size += v.size;
   }
-  if (int error = hip->hipMalloc(&state, size)) {
+  if (int error = hip->call<hipMalloc>(&state, size)) {
     state = nullptr;
     return hipFailure(*hip, "module variables (" + Twine(size) + " bytes)", error);
   }
@@ -242,7 +256,7 @@ Error LoadedModule::makeState() {
       addresses[i] = static_cast<char *>(state) + offsets[i];
       continue;
     }
-    if (int error = hip->hipMallocManaged(&addresses[i], std::max<uint64_t>(v.size, 1), 1))
+    if (int error = hip->call<hipMallocManaged>(&addresses[i], std::max<uint64_t>(v.size, 1), 1))
       return hipFailure(*hip, "managed variable '" + v.name + "'", error);
     ownedByRuntime(*hip, addresses[i]);
     managed.push_back(addresses[i]);
@@ -288,7 +302,7 @@ Error LoadedModule::fillModuleTable(const Unit &unit) {
     return Error::success();
   void *table = nullptr;
   size_t tableSize = 0;
-  if (int error = hip->hipModuleGetGlobal(&table, &tableSize, unit.module, abi::kModuleTable))
+  if (int error = hip->call<hipModuleGetGlobal>(&table, &tableSize, unit.module, abi::kModuleTable))
     return hipFailure(*hip, abi::kModuleTable, error);
   std::vector<uint64_t> entries(tableSize / 8, 0);
   auto entryOf = [&](uint32_t slot) -> Expected<void *> {
@@ -402,14 +416,14 @@ Expected<LoadedModule::Unit *> LoadedModule::loadUnit(uint32_t number, const Uni
     return std::move(error);
   if (slot)
     return slot.get();
-  if (int error = hip->hipModuleLoadData(&(*unit)->module, (*unit)->code->data()))
+  if (int error = hip->call<hipModuleLoadData>(&(*unit)->module, (*unit)->code->data()))
     return hipFailure(*hip, "hipModuleLoadData", error);
   Error error = fillModuleTable(**unit);
   if (!error && !functionsWritten && !contents->functions.empty() &&
       number == contents->functionUnit)
     error = writeFunctionAddresses(**unit);
   if (error) {
-    release(*hip, "hipModuleUnload", hip->hipModuleUnload((*unit)->module));
+    release(*hip, "hipModuleUnload", hip->call<hipModuleUnload>((*unit)->module));
     return std::move(error);
   }
   for (const std::string &note : (*unit)->metadata.partialWarps)
@@ -436,7 +450,7 @@ Expected<bool> LoadedModule::exceedsLds(const Unit &unit, const Manifest::Kernel
   int ldsBytes = 0; // static
   if (!dynamicSharedBytes || !target)
     return false;
-  if (int error = hip->hipFuncGetAttribute(&ldsBytes, kHipSharedSizeBytes, function))
+  if (int error = hip->call<hipFuncGetAttribute>(&ldsBytes, kHipSharedSizeBytes, function))
     return hipFailure(*hip, "hipFuncGetAttribute of '" + kernel.name + "'", error);
   if (uint64_t(ldsBytes) + dynamicSharedBytes <= targets::Fact::maxLdsBytes(*target))
     return false;
@@ -491,7 +505,8 @@ LoadedModule::compiled(const Manifest::Kernel &kernel, uint64_t threads,
                                                  "': the packed form is only legal for CTAs of " +
                                                  Twine(code->exactThreads) + " threads");
     void *function = nullptr;
-    if (int error = hip->hipModuleGetFunction(&function, (*unit)->module, kernel.name.c_str()))
+    if (int error =
+            hip->call<hipModuleGetFunction>(&function, (*unit)->module, kernel.name.c_str()))
       return hipFailure(*hip, "hipModuleGetFunction of '" + kernel.name + "'", error);
     const bool isForClusters = metadata.isForClusters();
     wanted.clusters |= inClusters && metadata.namesClusters && !isForClusters;
@@ -591,8 +606,8 @@ static Expected<int> residentOf(const Hip &hip, const Manifest::Kernel &kernel, 
   const uint32_t workgroup =
       code.warpForm == abi::WarpForm::HalfFilled ? abi::halfFilledWorkgroupSize(threads) : threads;
   int ctas = 0;
-  if (int error = hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, hipFunction,
-                                                                         int(workgroup), ldsBytes))
+  if (int error = hip.call<hipModuleOccupancyMaxActiveBlocksPerMultiprocessor>(
+          &ctas, hipFunction, int(workgroup), ldsBytes))
     return hipFailure(hip, "occupancy of '" + kernel.name + "'", error);
   return ctas;
 }
@@ -601,7 +616,7 @@ static Expected<int> residentOf(const Hip &hip, const Manifest::Kernel &kernel, 
 static Error checkRoom(const Hip &hip, const Manifest::Kernel &kernel, uint64_t ctas,
                        int resident) {
   int device = 0;
-  if (int error = hip.hipGetDevice(&device))
+  if (int error = hip.call<hipGetDevice>(&device))
     return hipFailure(hip, "hipGetDevice", error);
   const uint64_t room = uint64_t(std::max(resident, 0)) *
                         uint64_t(hip.attribute(HipAttribute::MultiprocessorCount, device));
@@ -714,15 +729,16 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
   auto launchKernel = [&] {
     if (shape.gridWorkspace) {
       void *only[] = {arguments.data()}; // the code object's metadata has one argument
-      return hip->hipModuleLaunchCooperativeKernel(ready->hipFunction, grid[0], grid[1], grid[2],
-                                                   block[0], block[1], block[2], ready->ldsBytes,
-                                                   stream, only);
+      return hip->call<hipModuleLaunchCooperativeKernel>(ready->hipFunction, grid[0], grid[1],
+                                                         grid[2], block[0], block[1], block[2],
+                                                         ready->ldsBytes, stream, only);
     }
     size_t size = arguments.size();
     void *extra[] = {kHipLaunchParamBufferPointer, arguments.data(), kHipLaunchParamBufferSize,
                      &size, kHipLaunchParamEnd};
-    return hip->hipModuleLaunchKernel(ready->hipFunction, grid[0], grid[1], grid[2], block[0],
-                                      block[1], block[2], ready->ldsBytes, stream, nullptr, extra);
+    return hip->call<hipModuleLaunchKernel>(ready->hipFunction, grid[0], grid[1], grid[2], block[0],
+                                            block[1], block[2], ready->ldsBytes, stream, nullptr,
+                                            extra);
   };
   if (int error = ready->isForClusters ? launchInTurn(*hip, stream, launchKernel) : launchKernel())
     return hipFailure(*hip, "launch of '" + kernel.name + "'", error);

@@ -8,6 +8,10 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipMemGetInfo(size_t *free, size_t *total);
+} // namespace rubia::runtime
+
 namespace rubia::settings::Id {
 extern const Setting computeCapability;
 } // namespace rubia::settings::Id
@@ -55,10 +59,10 @@ static Return memoryOf(const Device &device, Memory &out) {
   }
   int before = 0;
   size_t free = 0, total = 0;
-  if (hip.hipGetDevice(&before) || hip.hipSetDevice(device.found.hipDevice))
+  if (hip.call<hipGetDevice>(&before) || hip.call<hipSetDevice>(device.found.hipDevice))
     return kUnknown;
-  const int error = hip.hipMemGetInfo(&free, &total);
-  if (hip.hipSetDevice(before) || error)
+  const int error = hip.call<hipMemGetInfo>(&free, &total);
+  if (hip.call<hipSetDevice>(before) || error)
     return kUnknown;
   out = {total, free, total - free};
   return kSuccess;

@@ -11,13 +11,16 @@ import pathlib
 import re
 import sys
 
-# The most source files that may depend on a file.
+# The most source files that may depend on a file of rows, and on these.
+ROWS = 24
 LIMITS = {
     "ptx-frontend/Operations.def": 3,
     "ptx-frontend/Instructions.def": 1,
     "ptx-frontend/Modifiers.def": 3,
     "ptx-frontend/ModifierClasses.def": 2,
     "ptx-frontend/SpecialRegisters.def": 16,
+    "runtime/cuda/Errors.def": 1,
+    "runtime/device/HipFunctions.def": 1,
     "settings/Code.def": 1,
     "settings/Settings.def": 1,
     "targets/Facts.def": 1,
@@ -59,7 +62,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     found = dependents(root)
     failed = False
-    for name, limit in LIMITS.items():
+    for name, limit in ({name: ROWS for name in sorted(found) if name.endswith(".def")} | LIMITS).items():
         sources = sorted(found.get(name, ()))
         print(f"{name}: {len(sources)} source files, at most {limit}")
         if not sources or len(sources) > limit:

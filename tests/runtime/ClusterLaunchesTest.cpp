@@ -20,20 +20,20 @@ struct ClusterLaunches : testing::Test {
   ClusterLaunches() {
     calls.clear();
     recordFails = 0;
-    hip.hipGetDevice = [](int *device) { return *device = 77, 0; };
-    hip.hipEventCreateWithFlags = [](void **event, unsigned) {
+    hip.slot<hipGetDevice>() = [](int *device) { return *device = 77, 0; };
+    hip.slot<hipEventCreateWithFlags>() = [](void **event, unsigned) {
       *event = &calls;
       return 0;
     };
-    hip.hipStreamWaitEvent = [](void *stream, void *, unsigned) {
+    hip.slot<hipStreamWaitEvent>() = [](void *stream, void *, unsigned) {
       calls.push_back("wait " + name(stream));
       return 0;
     };
-    hip.hipEventRecord = [](void *, void *stream) {
+    hip.slot<hipEventRecord>() = [](void *, void *stream) {
       calls.push_back("record " + name(stream));
       return recordFails;
     };
-    hip.hipStreamSynchronize = [](void *stream) {
+    hip.slot<hipStreamSynchronize>() = [](void *stream) {
       calls.push_back("synchronize " + name(stream));
       return 0;
     };

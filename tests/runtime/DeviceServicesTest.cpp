@@ -21,13 +21,13 @@ namespace {
 class DeviceServicesTest : public ::testing::Test {
 protected:
   void SetUp() override {
-    hip.hipHostMalloc = [](void **memory, size_t bytes, unsigned) {
+    hip.slot<hipHostMalloc>() = [](void **memory, size_t bytes, unsigned) {
       return (*memory = calloc(1, bytes)) ? 0 : 2;
     };
-    hip.hipHostGetDevicePointer = [](void **device, void *host, unsigned) {
+    hip.slot<hipHostGetDevicePointer>() = [](void **device, void *host, unsigned) {
       return *device = host, 0;
     };
-    hip.hipHostFree = [](void *memory) { return free(memory), 0; };
+    hip.slot<hipHostFree>() = [](void *memory) { return free(memory), 0; };
     ring = static_cast<rubia::abi::PrintfRing *>(cantFail(services.ring(hip)));
     out = open_memstream(&text, &size);
   }

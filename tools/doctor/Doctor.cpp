@@ -21,6 +21,11 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipGetDeviceCount(int *count);
+int hipDeviceGetName(char *name, int length, int device);
+} // namespace rubia::runtime
+
 namespace rubia::settings::Id {
 extern const Setting arch, device, sandbox;
 } // namespace rubia::settings::Id
@@ -57,7 +62,7 @@ Finding lookAtDevices(const settings::Settings &settings) {
   finding.json["library"] = {
       {"path", hip.path}, {"emulator", hip.isEmulator}, {"hip_version", hip.version}};
   int count = 0;
-  if (int error = hip.hipGetDeviceCount(&count)) {
+  if (int error = hip.call<runtime::hipGetDeviceCount>(&count)) {
     finding.json["problem"] = std::string("hipGetDeviceCount: ") + hip.hipGetErrorString(error);
     finding.works = false;
   }
@@ -71,7 +76,7 @@ Finding lookAtDevices(const settings::Settings &settings) {
       continue;
     }
     char name[256] = "";
-    hip.hipDeviceGetName(name, sizeof(name), i);
+    hip.call<runtime::hipDeviceGetName>(name, sizeof(name), i);
     device["target"] = *arch;
     device["name"] = name;
     if (const std::string problem = toString(codegen::validateArch(*arch)); !problem.empty())
@@ -79,8 +84,8 @@ Finding lookAtDevices(const settings::Settings &settings) {
     auto of = [&](runtime::HipAttribute attribute) { return hip.attribute(attribute, i); };
     device["multiprocessors"] = of(runtime::HipAttribute::MultiprocessorCount);
     device["shared_bytes"] = of(runtime::HipAttribute::MaxSharedMemoryPerBlock);
-    device["cooperative"] =
-        hip.hipModuleLaunchCooperativeKernel && of(runtime::HipAttribute::CooperativeLaunch);
+    device["cooperative"] = hip.has<runtime::hipModuleLaunchCooperativeKernel>() &&
+                            of(runtime::HipAttribute::CooperativeLaunch);
     finding.json["devices"].push_back(std::move(device));
   }
   return finding;

@@ -3,6 +3,11 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipDeviceSynchronize();
+int hipMemcpy(void *to, const void *from, size_t bytes, int kind);
+} // namespace rubia::runtime
+
 namespace rubia::tools {
 namespace {
 
@@ -12,21 +17,22 @@ public:
 
   Expected<void *> allocate(size_t bytes) override {
     void *address = nullptr;
-    if (Error error = check("hipMalloc", hip.hipMalloc(&address, std::max<size_t>(bytes, 1))))
+    if (Error error =
+            check("hipMalloc", hip.call<runtime::hipMalloc>(&address, std::max<size_t>(bytes, 1))))
       return std::move(error);
     return address;
   }
-  void free(void *address) override { hip.hipFree(address); }
+  void free(void *address) override { hip.call<runtime::hipFree>(address); }
   Error write(void *to, ArrayRef<uint8_t> bytes) override {
-    return check("hipMemcpy",
-                 hip.hipMemcpy(to, bytes.data(), bytes.size(), runtime::kHipMemcpyHostToDevice));
+    return check("hipMemcpy", hip.call<runtime::hipMemcpy>(to, bytes.data(), bytes.size(),
+                                                           runtime::kHipMemcpyHostToDevice));
   }
   Error read(MutableArrayRef<uint8_t> bytes, const void *from) override {
-    return check("hipMemcpy",
-                 hip.hipMemcpy(bytes.data(), from, bytes.size(), runtime::kHipMemcpyDeviceToHost));
+    return check("hipMemcpy", hip.call<runtime::hipMemcpy>(bytes.data(), from, bytes.size(),
+                                                           runtime::kHipMemcpyDeviceToHost));
   }
   std::string synchronize() override {
-    const int error = hip.hipDeviceSynchronize();
+    const int error = hip.call<runtime::hipDeviceSynchronize>();
     return error ? hip.hipGetErrorString(error) : "";
   }
 

@@ -5,11 +5,15 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipMemsetD32Async(void *to, int value, size_t count, void *stream);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 Bodies::~Bodies() {
   if (reader.hipStream && !reader.isLost())
-    (void)hip().hipStreamDestroy(reader.hipStream);
+    (void)hip().call<hipStreamDestroy>(reader.hipStream);
 }
 
 // ---------- Bodies
@@ -80,7 +84,7 @@ GraphNode *nodeNotInBody(const Graph &graph) {
 Result resetConditionals(Context &context, const Graph &graph, void *hipStream) {
   for (const auto &[handle, conditional] : graph.conditionals)
     if (conditional.isReset)
-      if (Result result = context.check(hip().hipMemsetD32Async(
+      if (Result result = context.check(hip().call<hipMemsetD32Async>(
               conditional.word->address, int(conditional.initial), 1, hipStream)))
         return result;
   for (const auto &node : graph.nodes)
@@ -107,10 +111,10 @@ static ExecutableGraph *chosen(const Bodies &bodies, unsigned value) {
 static Result readWord(Bodies &bodies, unsigned &value) {
   Context &context = *bodies.context;
   void *stream = bodies.reader.hipStream;
-  if (Result result = context.check(hip().hipMemcpyAsync(
+  if (Result result = context.check(hip().call<hipMemcpyAsync>(
           &value, bodies.word->address, sizeof(value), kHipMemcpyDeviceToHost, stream)))
     return result;
-  return context.check(hip().hipStreamSynchronize(stream));
+  return context.check(hip().call<hipStreamSynchronize>(stream));
 }
 
 Result runBodies(Bodies &bodies, const AwaitedStream &awaited) {
@@ -131,7 +135,7 @@ Result runBodies(Bodies &bodies, const AwaitedStream &awaited) {
     if (Result result = runBody(*body, context, bodies.reader.hipStream, awaited))
       return result;
     if (bodies.type != kWhileNode)
-      return context.check(hip().hipStreamSynchronize(bodies.reader.hipStream));
+      return context.check(hip().call<hipStreamSynchronize>(bodies.reader.hipStream));
   }
   return kDeinitialized;
 }

@@ -10,6 +10,11 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipStreamCreateWithFlags(void **stream, unsigned flags);
+int hipLaunchHostFunc(void *stream, void (*function)(void *data), void *data);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 // Branches beyond these follow each other.
@@ -204,7 +209,7 @@ void *DeviceEvent::hip() const {
 
 void DeviceEvent::drop() {
   if (void *live = hip())
-    (void)cuda::hip().hipEventDestroy(live); // whatever it says: nobody else knows it
+    (void)cuda::hip().call<hipEventDestroy>(live); // whatever it says: nobody else knows it
   event = nullptr;
 }
 
@@ -213,10 +218,11 @@ Result DeviceEvent::record(Context &context, void *hipStream) {
     drop();
     device = &context.device;
     resets = device->resets;
-    if (Result result = context.check(cuda::hip().hipEventCreateWithFlags(&event, 2))) // no timing
+    if (Result result =
+            context.check(cuda::hip().call<hipEventCreateWithFlags>(&event, 2))) // no timing
       return result;
   }
-  return context.check(cuda::hip().hipEventRecord(event, hipStream));
+  return context.check(cuda::hip().call<hipEventRecord>(event, hipStream));
 }
 
 bool Lane::isLost() const { return isExiting() || resets != context->device.resets; }
@@ -227,7 +233,7 @@ Result Lane::open() {
   hipStream = nullptr;
   resets = context->device.resets;
   return isWork ? makeWorkStream(*context, hipStream)
-                : context->check(hip().hipStreamCreateWithFlags(&hipStream, 1));
+                : context->check(hip().call<hipStreamCreateWithFlags>(&hipStream, 1));
 }
 
 // What kernels of a launch may still use when nobody has the executable graph any more: user
@@ -275,8 +281,9 @@ static void giveBackLater(ExecutableGraph &executable) {
     }).detach();
   };
   void *finished = executable.finished.hip();
-  if (finished && hip().hipLaunchHostFunc && hip().hipEventQuery(finished) != kHipSuccess &&
-      !hip().hipLaunchHostFunc(executable.lanes[0].hipStream, releaseLater, owned.get()))
+  if (finished && hip().has<hipLaunchHostFunc>() &&
+      hip().call<hipEventQuery>(finished) != kHipSuccess &&
+      !hip().call<hipLaunchHostFunc>(executable.lanes[0].hipStream, releaseLater, owned.get()))
     (void)owned.release(); // the function's
   else
     owned->release();
@@ -290,7 +297,7 @@ ExecutableGraph::~ExecutableGraph() {
     if (!lane.hipStream || lane.isLost())
       continue;
     freeWorkspace(*lane.context, static_cast<Stream *>(lane.hipStream));
-    (void)hip().hipStreamDestroy(lane.hipStream);
+    (void)hip().call<hipStreamDestroy>(lane.hipStream);
   }
   GraphLock lock; // nodes end
   copy.reset();
@@ -346,7 +353,7 @@ Result Replay::record(DeviceEvent &event, Context &of, void *stream) {
 // Of an event that is no more nothing is awaited: its device was reset.
 Result Replay::wait(const DeviceEvent &event, void *stream) {
   void *live = event.hip();
-  return live ? entered->check(hip().hipStreamWaitEvent(stream, live, 0)) : kSuccess;
+  return live ? entered->check(hip().call<hipStreamWaitEvent>(stream, live, 0)) : kSuccess;
 }
 
 Result Replay::beginLanes() {
@@ -375,7 +382,7 @@ Result Replay::beginLanes() {
 Result Replay::runConditional(const Step &step, Lane &lane) {
   if (!isBody)
     return addConditional(*lane.context, step.bodies, lane.hipStream, awaited);
-  if (Result result = lane.context->check(hip().hipStreamSynchronize(lane.hipStream)))
+  if (Result result = lane.context->check(hip().call<hipStreamSynchronize>(lane.hipStream)))
     return result;
   Result result = runBodies(*step.bodies, awaited);
   entered = lane.context;
@@ -656,7 +663,7 @@ Result cuGraphExecDestroy(ExecutableGraph *handle) {
     }
     executable.reset();
     Context *context = currentContext();
-    return context ? fromHip(hip().hipSetDevice(context->device.hipDevice)) : kSuccess;
+    return context ? fromHip(hip().call<hipSetDevice>(context->device.hipDevice)) : kSuccess;
   });
 }
 

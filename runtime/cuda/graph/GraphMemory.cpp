@@ -117,7 +117,7 @@ static void giveBack(void *address, const GraphMemory &memory) {
   endAccess(memory);
   if (!removeAllocation(address, memory.id) || memory.context->hasLostDevice())
     return;
-  if (int error = hip().hipFree(address))
+  if (int error = hip().call<hipFree>(address))
     log(LogLevel::Warning,
         llvm::Twine("hipFree of a graph's memory: ") + hip().hipGetErrorString(error));
 }

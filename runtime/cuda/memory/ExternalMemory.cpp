@@ -4,6 +4,12 @@
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
 
+namespace rubia::runtime {
+int hipImportExternalMemory(void **memory, const void *handle);
+int hipExternalMemoryGetMappedBuffer(void **pointer, void *memory, const void *buffer);
+int hipDestroyExternalMemory(void *memory);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 struct ExternalMemory {
@@ -37,11 +43,11 @@ Result cuImportExternalMemory(ExternalMemory **out, const ExternalMemoryHandle *
       return kInvalidValue;
     if (wanted->type != kDescriptor)
       return fail(kNotSupported, "cuImportExternalMemory: memory that no file descriptor names");
-    if (!hip().hipImportExternalMemory || !hip().hipExternalMemoryGetMappedBuffer ||
-        !hip().hipDestroyExternalMemory)
+    if (!hip().has<hipImportExternalMemory>() || !hip().has<hipExternalMemoryGetMappedBuffer>() ||
+        !hip().has<hipDestroyExternalMemory>())
       return fail(kNotSupported, "cuImportExternalMemory: HIP is too old for it");
     void *made = nullptr;
-    if (Result result = ofImport(hip().hipImportExternalMemory(&made, wanted)))
+    if (Result result = ofImport(hip().call<hipImportExternalMemory>(&made, wanted)))
       return result;
     *out = new ExternalMemory{made, &context, wanted->size};
     memories.add(*out);
@@ -61,8 +67,8 @@ Result cuExternalMemoryGetMappedBuffer(void **pointer, ExternalMemory *memory,
         wanted->size > memory->bytes - wanted->offset)
       return kInvalidValue;
     void *mapped = nullptr;
-    if (Result result =
-            context.check(hip().hipExternalMemoryGetMappedBuffer(&mapped, memory->hip, wanted)))
+    if (Result result = context.check(
+            hip().call<hipExternalMemoryGetMappedBuffer>(&mapped, memory->hip, wanted)))
       return result;
     Allocation allocation;
     allocation.base = allocation.device = static_cast<char *>(mapped);
@@ -81,7 +87,7 @@ Result cuDestroyExternalMemory(ExternalMemory *memory) {
       return kInvalidValue;
     if (!memories.contains(memory))
       return kInvalidHandle;
-    if (Result result = context.check(hip().hipDestroyExternalMemory(memory->hip)))
+    if (Result result = context.check(hip().call<hipDestroyExternalMemory>(memory->hip)))
       return result;
     if (memories.remove(memory))
       delete memory;

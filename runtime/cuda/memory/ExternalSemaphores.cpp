@@ -6,6 +6,15 @@
 #include "runtime/cuda/Operation.h"
 #include "runtime/cuda/graph/Capture.h"
 
+namespace rubia::runtime {
+int hipImportExternalSemaphore(void **semaphore, const void *handle);
+int hipSignalExternalSemaphoresAsync(void *const *semaphores, const void *parameters,
+                                     unsigned count, void *stream);
+int hipWaitExternalSemaphoresAsync(void *const *semaphores, const void *parameters, unsigned count,
+                                   void *stream);
+int hipDestroyExternalSemaphore(void *semaphore);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 /// Lives until the program has destroyed it and no operation names it.
@@ -79,8 +88,8 @@ Result makeSemaphores(ExternalSemaphore *const *semaphores, const SemaphoreParam
 // One by one: HIP's parameters have a size of their own.
 Result executeSemaphores(Context &context, const SemaphoresOperation &operation, bool isWait,
                          void *hipStream) {
-  const auto call =
-      isWait ? hip().hipWaitExternalSemaphoresAsync : hip().hipSignalExternalSemaphoresAsync;
+  const auto call = isWait ? hip().slot<hipWaitExternalSemaphoresAsync>()
+                           : hip().slot<hipSignalExternalSemaphoresAsync>();
   if (!call)
     return refuse(isWait ? "cuWaitExternalSemaphoresAsync" : "cuSignalExternalSemaphoresAsync");
   for (size_t i = 0; i < operation.semaphores.size(); ++i) {
@@ -115,10 +124,10 @@ Result cuImportExternalSemaphore(ExternalSemaphore **out, const ExternalSemaphor
                         "cuImportExternalSemaphore: a semaphore that no file descriptor names");
     if (wanted->type == kTimeline && wanted->descriptor < 0)
       return kInvalidValue;
-    if (!hip().hipImportExternalSemaphore || !hip().hipDestroyExternalSemaphore)
+    if (!hip().has<hipImportExternalSemaphore>() || !hip().has<hipDestroyExternalSemaphore>())
       return refuse("cuImportExternalSemaphore");
     void *made = nullptr;
-    if (Result result = ofImport(hip().hipImportExternalSemaphore(&made, wanted)))
+    if (Result result = ofImport(hip().call<hipImportExternalSemaphore>(&made, wanted)))
       return result;
     auto semaphore = std::make_shared<ExternalSemaphore>(made);
     std::lock_guard<std::mutex> lock(table().mutex);
@@ -139,7 +148,7 @@ Result cuDestroyExternalSemaphore(ExternalSemaphore *semaphore) {
       std::lock_guard<std::mutex> lock(table().mutex);
       table().semaphores.erase(semaphore);
     }
-    return context.check(hip().hipDestroyExternalSemaphore(found->hip));
+    return context.check(hip().call<hipDestroyExternalSemaphore>(found->hip));
   });
 }
 

@@ -4,6 +4,14 @@
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Stream.h"
 
+namespace rubia::runtime {
+int hipIpcGetMemHandle(HipIpcHandle *handle, void *pointer);
+int hipIpcOpenMemHandle(void **pointer, HipIpcHandle handle, unsigned flags);
+int hipIpcCloseMemHandle(void *pointer);
+int hipIpcGetEventHandle(HipIpcHandle *handle, void *event);
+int hipIpcOpenEventHandle(void **event, HipIpcHandle handle);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 // How often each was opened: all get the same address, and each closes it.
@@ -14,7 +22,7 @@ int closeOpened(void *pointer) {
   std::lock_guard<std::mutex> lock(mutex);
   int error = 0;
   for (unsigned rest = users[pointer]; rest && !error; --rest)
-    error = hip().hipIpcCloseMemHandle(pointer);
+    error = hip().call<hipIpcCloseMemHandle>(pointer);
   users.erase(pointer);
   return error;
 }
@@ -29,19 +37,20 @@ static Result open(Context &context, void **pointer, const HipIpcHandle &handle,
   constexpr unsigned kLazyPeerAccess = 1; // has to be set; another bit means nothing
   if (!pointer || (flags & ~3u) || !(flags & kLazyPeerAccess))
     return kInvalidValue;
-  if (!hip().hipIpcOpenMemHandle)
+  if (!hip().has<hipIpcOpenMemHandle>())
     return refuse("cuIpcOpenMemHandle");
   std::lock_guard<std::mutex> lock(mutex);
   void *opened = nullptr, *base = nullptr;
   size_t bytes = 0;
-  if (Result result = context.check(hip().hipIpcOpenMemHandle(&opened, handle, kLazyPeerAccess)))
+  if (Result result =
+          context.check(hip().call<hipIpcOpenMemHandle>(&opened, handle, kLazyPeerAccess)))
     return result;
   if (users.contains(opened) && !isAgain) {
-    (void)hip().hipIpcCloseMemHandle(opened); // it stays open
+    (void)hip().call<hipIpcCloseMemHandle>(opened); // it stays open
     return kAlreadyMapped;
   }
-  if (Result result = context.check(hip().hipMemGetAddressRange(&base, &bytes, opened))) {
-    (void)hip().hipIpcCloseMemHandle(opened); // the first error counts
+  if (Result result = context.check(hip().call<hipMemGetAddressRange>(&base, &bytes, opened))) {
+    (void)hip().call<hipIpcCloseMemHandle>(opened); // the first error counts
     return result;
   }
   if (!users[opened]++) {
@@ -69,9 +78,9 @@ Result cuIpcGetMemHandle(HipIpcHandle *handle, void *pointer) {
     std::optional<Allocation> found = findAllocation(pointer);
     if (!handle || !found || found->kind != AllocationKind::Device)
       return kInvalidValue;
-    if (!hip().hipIpcGetMemHandle)
+    if (!hip().has<hipIpcGetMemHandle>())
       return refuse("cuIpcGetMemHandle");
-    return context.check(hip().hipIpcGetMemHandle(handle, found->base));
+    return context.check(hip().call<hipIpcGetMemHandle>(handle, found->base));
   });
 }
 
@@ -97,7 +106,7 @@ Result cuIpcCloseMemHandle(void *pointer) {
       users.erase(counted);
       removeAllocation(pointer, found->id);
     }
-    return context.checkSynchronized(hip().hipIpcCloseMemHandle(pointer));
+    return context.checkSynchronized(hip().call<hipIpcCloseMemHandle>(pointer));
   });
 }
 
@@ -107,9 +116,9 @@ Result cuIpcGetEventHandle(HipIpcHandle *handle, Event *event) {
       return kInvalidValue;
     if (!liveEvent(event) || !event->isInterprocess() || event->isOpened)
       return kInvalidHandle;
-    if (!hip().hipIpcGetEventHandle)
+    if (!hip().has<hipIpcGetEventHandle>())
       return refuse("cuIpcGetEventHandle");
-    return context.check(hip().hipIpcGetEventHandle(handle, event->hip));
+    return context.check(hip().call<hipIpcGetEventHandle>(handle, event->hip));
   });
 }
 
@@ -117,10 +126,10 @@ Result cuIpcOpenEventHandle(Event **event, HipIpcHandle handle) {
   return callIn(RUBIA_CALL(event, handle), [&](Context &context) -> Result {
     if (!event)
       return kInvalidValue;
-    if (!hip().hipIpcOpenEventHandle)
+    if (!hip().has<hipIpcOpenEventHandle>())
       return refuse("cuIpcOpenEventHandle");
     void *opened = nullptr;
-    if (Result result = context.check(hip().hipIpcOpenEventHandle(&opened, handle)))
+    if (Result result = context.check(hip().call<hipIpcOpenEventHandle>(&opened, handle)))
       return result == kInvalidValue ? kMapFailed : result;
     *event = addEvent(opened, context, kInterprocess | kWithoutTiming);
     (*event)->isOpened = true;

@@ -5,13 +5,20 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 
+namespace rubia::runtime {
+int hipDeviceCanAccessPeer(int *can, int device, int peer);
+int hipDeviceEnablePeerAccess(int peer, unsigned flags);
+int hipDeviceDisablePeerAccess(int peer);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 static Result canAccess(const Device &device, const Device &peer, int &can) {
   can = 0;
-  return &device == &peer || !hip().hipDeviceCanAccessPeer || !hip().hipDeviceEnablePeerAccess
+  return &device == &peer || !hip().has<hipDeviceCanAccessPeer>() ||
+                 !hip().has<hipDeviceEnablePeerAccess>()
              ? kSuccess
-             : fromHip(hip().hipDeviceCanAccessPeer(&can, device.hipDevice, peer.hipDevice));
+             : fromHip(hip().call<hipDeviceCanAccessPeer>(&can, device.hipDevice, peer.hipDevice));
 }
 
 static std::mutex &mutex = *new std::mutex;
@@ -21,12 +28,12 @@ static std::map<Pair, unsigned> &users = *new std::map<Pair, unsigned>;
 // HIP speaks of its current device, which need not be that of the current context.
 static int onDevice(const Device &device, llvm::function_ref<int()> body) {
   int before = 0;
-  if (int error = hip().hipGetDevice(&before))
+  if (int error = hip().call<hipGetDevice>(&before))
     return error;
-  if (int error = hip().hipSetDevice(device.hipDevice))
+  if (int error = hip().call<hipSetDevice>(device.hipDevice))
     return error;
   const int error = body();
-  const int back = hip().hipSetDevice(before);
+  const int back = hip().call<hipSetDevice>(before);
   return error ? error : back;
 }
 
@@ -39,9 +46,9 @@ Result allowAccess(const Device &user, const Device &owner) {
     return kPeerAccessUnsupported;
   std::lock_guard<std::mutex> lock(mutex);
   unsigned &count = users[{&user, &owner}];
-  const int error =
-      count ? 0
-            : onDevice(user, [&] { return hip().hipDeviceEnablePeerAccess(owner.hipDevice, 0); });
+  const int error = count ? 0 : onDevice(user, [&] {
+    return hip().call<hipDeviceEnablePeerAccess>(owner.hipDevice, 0);
+  });
   if (error && error != kAlreadyEnabled)
     return fromHip(error);
   ++count;
@@ -50,10 +57,10 @@ Result allowAccess(const Device &user, const Device &owner) {
 
 static Result disable(const Device &user, const Device &owner) {
   constexpr int kNotEnabled = 705; // hipErrorPeerAccessNotEnabled: by others, or after a reset
-  if (!hip().hipDeviceDisablePeerAccess)
+  if (!hip().has<hipDeviceDisablePeerAccess>())
     return kSuccess;
   const int error =
-      onDevice(user, [&] { return hip().hipDeviceDisablePeerAccess(owner.hipDevice); });
+      onDevice(user, [&] { return hip().call<hipDeviceDisablePeerAccess>(owner.hipDevice); });
   return error == kNotEnabled ? kSuccess : fromHip(error);
 }
 

@@ -10,6 +10,20 @@
 #include "llvm/ADT/SmallVector.h"
 #include <unistd.h>
 
+namespace rubia::runtime {
+int hipMemAddressReserve(void **pointer, size_t bytes, size_t alignment, void *wanted,
+                         unsigned long long flags);
+int hipMemAddressFree(void *pointer, size_t bytes);
+int hipMemCreate(void **handle, size_t bytes, const void *properties, unsigned long long flags);
+int hipMemRelease(void *handle);
+int hipMemMap(void *pointer, size_t bytes, size_t offset, void *handle, unsigned long long flags);
+int hipMemUnmap(void *pointer, size_t bytes);
+int hipMemSetAccess(void *pointer, size_t bytes, const void *list, size_t count);
+int hipMemGetAllocationPropertiesFromHandle(void *properties, void *handle);
+int hipMemExportToShareableHandle(void *out, void *handle, int type, unsigned long long flags);
+int hipMemImportFromShareableHandle(void **handle, void *given, int type);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 namespace {
 
@@ -59,9 +73,11 @@ size_t hostPage() {
 /// The frame of all of these: they need no context, and HIP's functions.
 template <class Body> Result callVirtual(const TracedCall &entry, Body body) {
   return call(entry, [&]() -> Result {
-    const Hip &has = hip();
-    if (!has.hipMemAddressReserve || !has.hipMemCreate || !has.hipMemMap || !has.hipMemUnmap ||
-        !has.hipMemSetAccess || !has.hipMemRelease || !has.hipMemAddressFree)
+    const Hip &library = hip();
+    if (!library.has<hipMemAddressReserve>() || !library.has<hipMemCreate>() ||
+        !library.has<hipMemMap>() || !library.has<hipMemUnmap>() ||
+        !library.has<hipMemSetAccess>() || !library.has<hipMemRelease>() ||
+        !library.has<hipMemAddressFree>())
       return fail(kNotSupported, "virtual memory management: HIP is too old for it");
     std::lock_guard<std::mutex> lock(tables().mutex);
     return body();
@@ -165,7 +181,7 @@ uint64_t add(std::unique_ptr<PhysicalMemory> memory) {
 Result drop(PhysicalMemory *memory) {
   if (memory->handles || memory->mappings)
     return kSuccess;
-  const int error = hip().hipMemRelease(memory->hip);
+  const int error = hip().call<hipMemRelease>(memory->hip);
   tables().memories.erase(numberOf(memory));
   return fromHip(error);
 }
@@ -295,8 +311,8 @@ Result cuMemAddressReserve(void **pointer, size_t bytes, size_t alignment, void 
         numberOf(wanted) % hostPage() || flags)
       return kInvalidValue;
     void *reserved = nullptr;
-    if (int error = hip().hipMemAddressReserve(&reserved, bytes, std::max(alignment, kGranularity),
-                                               wanted, 0))
+    if (int error = hip().call<hipMemAddressReserve>(&reserved, bytes,
+                                                     std::max(alignment, kGranularity), wanted, 0))
       return error == kHipErrorInvalidValue ? kOutOfMemory : fromHip(error);
     tables().reservations[numberOf(reserved)] = bytes;
     *pointer = reserved;
@@ -315,7 +331,7 @@ Result cuMemAddressFree(void *pointer, size_t bytes) {
     if (mapped != tables().mappings.end() && mapped->first - found->first < bytes)
       return fail(kInvalidValue, "cuMemAddressFree: memory is still mapped there");
     tables().reservations.erase(found);
-    return fromHip(hip().hipMemAddressFree(pointer, bytes));
+    return fromHip(hip().call<hipMemAddressFree>(pointer, bytes));
   });
 }
 
@@ -328,7 +344,7 @@ Result cuMemCreate(uint64_t *handle, size_t bytes, const AllocationProperties *p
       return result;
     HipProperties wanted = forHip(*properties);
     void *made = nullptr;
-    if (int error = hip().hipMemCreate(&made, bytes, &wanted, 0))
+    if (int error = hip().call<hipMemCreate>(&made, bytes, &wanted, 0))
       return fromHip(error);
     if (properties->location.type != kDeviceLocation)
       DeviceServices::shareHostMemory();
@@ -386,7 +402,7 @@ Result cuMemMap(void *pointer, size_t bytes, size_t offset, uint64_t handle,
     if (mappingAt(start) != tables().mappings.end() ||
         (next != tables().mappings.end() && next->first - start < bytes))
       return fail(kInvalidValue, "cuMemMap: memory is mapped there already");
-    if (int error = hip().hipMemMap(pointer, bytes, 0, memory->hip, 0))
+    if (int error = hip().call<hipMemMap>(pointer, bytes, 0, memory->hip, 0))
       return fromHip(error);
     ++memory->mappings;
     Allocation allocation;
@@ -409,7 +425,7 @@ Result cuMemUnmap(void *pointer, size_t bytes) {
       return kInvalidValue;
     for (auto mapping : row) {
       auto [start, what] = *mapping;
-      if (int error = hip().hipMemUnmap(pointerTo(start), what.bytes))
+      if (int error = hip().call<hipMemUnmap>(pointerTo(start), what.bytes))
         return fromHip(error);
       removeAllocation(pointerTo(start), what.allocation);
       tables().mappings.erase(mapping);
@@ -440,8 +456,8 @@ Result cuMemSetAccess(void *pointer, size_t bytes, const MemoryAccess *list, siz
       if (byHost && mapping->second.memory->location.type == kDeviceLocation)
         return fail(kNotSupported, "cuMemSetAccess: the host does not reach memory of devices");
     for (auto mapping : row) {
-      if (int error = hip().hipMemSetAccess(pointerTo(mapping->first), mapping->second.bytes,
-                                            wanted.data(), count))
+      if (int error = hip().call<hipMemSetAccess>(pointerTo(mapping->first), mapping->second.bytes,
+                                                  wanted.data(), count))
         return fromHip(error);
       for (const MemoryAccess &access : llvm::ArrayRef(list, count))
         accessOf(mapping->second, access.location) = access.flags;
@@ -480,9 +496,9 @@ Result cuMemExportToShareableHandle(void *out, uint64_t handle, int type,
     // Only what was asked for when it was made.
     if (type != kFileDescriptor || !(memory->handleTypes & type))
       return kInvalidValue;
-    if (!hip().hipMemExportToShareableHandle)
+    if (!hip().has<hipMemExportToShareableHandle>())
       return fail(kNotSupported, "cuMemExportToShareableHandle: HIP is too old for it");
-    return fromHip(hip().hipMemExportToShareableHandle(out, memory->hip, type, 0));
+    return fromHip(hip().call<hipMemExportToShareableHandle>(out, memory->hip, type, 0));
   });
 }
 
@@ -499,17 +515,18 @@ Result cuMemImportFromShareableHandle(uint64_t *handle, void *given, int type) {
     const off_t bytes = lseek(descriptor, 0, SEEK_END);
     if (bytes < off_t(kGranularity))
       return fail(kUnknown, "cuMemImportFromShareableHandle: not a descriptor of memory");
-    if (!hip().hipMemImportFromShareableHandle || !hip().hipMemGetAllocationPropertiesFromHandle)
+    if (!hip().has<hipMemImportFromShareableHandle>() ||
+        !hip().has<hipMemGetAllocationPropertiesFromHandle>())
       return fail(kNotSupported, "cuMemImportFromShareableHandle: HIP is too old for it");
     void *made = nullptr;
     void *passed = hip().version >= kByNumber ? given : static_cast<void *>(&descriptor);
-    if (int error = hip().hipMemImportFromShareableHandle(&made, passed, type))
+    if (int error = hip().call<hipMemImportFromShareableHandle>(&made, passed, type))
       return ofImport(error);
     HipProperties properties = {};
-    const int error = hip().hipMemGetAllocationPropertiesFromHandle(&properties, made);
+    const int error = hip().call<hipMemGetAllocationPropertiesFromHandle>(&properties, made);
     const std::optional<MemoryLocation> location = placeOf(properties);
     if (error || !location) {
-      (void)hip().hipMemRelease(made); // the first error counts
+      (void)hip().call<hipMemRelease>(made); // the first error counts
       return error ? fromHip(error)
                    : fail(kNotSupported, "the memory is of a device that is not used here");
     }

@@ -8,6 +8,13 @@
 
 using namespace llvm;
 
+namespace rubia::runtime {
+int hipStreamWaitValue32(void *stream, void *pointer, uint32_t value, unsigned how, uint32_t mask);
+int hipStreamWaitValue64(void *stream, void *pointer, uint64_t value, unsigned how, uint64_t mask);
+int hipStreamWriteValue32(void *stream, void *pointer, uint32_t value, unsigned flags);
+int hipStreamWriteValue64(void *stream, void *pointer, uint64_t value, unsigned flags);
+} // namespace rubia::runtime
+
 namespace rubia::runtime::cuda {
 
 static bool isWait(int type) { return type == kWaitWord32 || type == kWaitWord64; }
@@ -72,8 +79,8 @@ static Result awaitReached(Context &context, void *address, uint64_t value, unsi
   uint64_t word = 0;
   auto read = [&] {
     const Result begun =
-        context.check(hip().hipMemcpyAsync(&word, address, bytes, kHipMemcpyDefault, stream));
-    return begun ? begun : context.check(hip().hipStreamSynchronize(stream));
+        context.check(hip().call<hipMemcpyAsync>(&word, address, bytes, kHipMemcpyDefault, stream));
+    return begun ? begun : context.check(hip().call<hipStreamSynchronize>(stream));
   };
   Result result = kSuccess;
   while (!isExiting() && !(result = context.sticky) && !(result = read()) &&
@@ -82,7 +89,7 @@ static Result awaitReached(Context &context, void *address, uint64_t value, unsi
     pause = std::min(pause * 2, std::chrono::microseconds(1000));
   }
   if (!isExiting())
-    (void)hip().hipStreamDestroy(stream);
+    (void)hip().call<hipStreamDestroy>(stream);
   return result;
 }
 
@@ -102,16 +109,16 @@ static Result execute(Context &context, const MemoryOperation &operation, void *
             return awaitReached(context, address, value, bytes);
           });
     return context.check(operation.type == kWaitWord32
-                             ? hip().hipStreamWaitValue32(hipStream, word.address,
-                                                          uint32_t(word.value), word.flags,
-                                                          ~uint32_t(0))
-                             : hip().hipStreamWaitValue64(hipStream, word.address, word.value,
-                                                          word.flags, ~uint64_t(0)));
+                             ? hip().call<hipStreamWaitValue32>(hipStream, word.address,
+                                                                uint32_t(word.value), word.flags,
+                                                                ~uint32_t(0))
+                             : hip().call<hipStreamWaitValue64>(hipStream, word.address, word.value,
+                                                                word.flags, ~uint64_t(0)));
   case kWriteWord32:
     return context.check(
-        hip().hipStreamWriteValue32(hipStream, word.address, uint32_t(word.value), 0));
+        hip().call<hipStreamWriteValue32>(hipStream, word.address, uint32_t(word.value), 0));
   case kWriteWord64:
-    return context.check(hip().hipStreamWriteValue64(hipStream, word.address, word.value, 0));
+    return context.check(hip().call<hipStreamWriteValue64>(hipStream, word.address, word.value, 0));
   case kMemoryBarrier: // each operation comes behind those before it
   case kFlushRemoteWrites:
     break;
@@ -120,8 +127,8 @@ static Result execute(Context &context, const MemoryOperation &operation, void *
 }
 
 Result executeBatch(Context &context, const BatchOperation &batch, void *hipStream) {
-  if (!hip().hipStreamWaitValue32 || !hip().hipStreamWaitValue64 || !hip().hipStreamWriteValue32 ||
-      !hip().hipStreamWriteValue64)
+  if (!hip().has<hipStreamWaitValue32>() || !hip().has<hipStreamWaitValue64>() ||
+      !hip().has<hipStreamWriteValue32>() || !hip().has<hipStreamWriteValue64>())
     return fail(kNotSupported,
                 hip().path + " has no hipStreamWaitValue32 or no hipStreamWriteValue32");
   for (const MemoryOperation &operation : batch.operations)

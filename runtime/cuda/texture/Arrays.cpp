@@ -63,7 +63,7 @@ Result levelsOfSlices(MipmappedArray &array, uint32_t first, uint32_t count, uin
       return result;
     ownedByRuntime(hip(), made);
     if (Result result = writeDevice(*array.context, made, grids.data(), bytes)) {
-      (void)hip().hipFree(made);
+      (void)hip().call<hipFree>(made);
       return result;
     }
     table = made;
@@ -230,7 +230,7 @@ Result makeMipmapped(Context &context, MipmappedArray **out, const Array3DDescri
   }
   if (Result result =
           writeDevice(context, made->table, table.data(), table.size() * sizeof(table[0]))) {
-    (void)hip().hipFree(memory);
+    (void)hip().call<hipFree>(memory);
     return result;
   }
   for (const auto &level : made->levels)
@@ -243,7 +243,7 @@ Result makeMipmapped(Context &context, MipmappedArray **out, const Array3DDescri
 void freeMemory(Context &context, void *memory) {
   if (context.hasLostDevice())
     return;
-  if (int error = hip().hipFree(memory))
+  if (int error = hip().call<hipFree>(memory))
     log(LogLevel::Info, llvm::Twine("freeing an array: ") + hip().hipGetErrorString(error));
 }
 

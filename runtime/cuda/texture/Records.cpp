@@ -454,7 +454,7 @@ Result textureTables(Context &context, uint64_t &address) {
     if (Result result = allocateDevice(context, &tables, sizeof(kTextureTables)))
       return result;
     if (Result result = writeDevice(context, tables, &kTextureTables, sizeof(kTextureTables))) {
-      (void)hip().hipFree(tables);
+      (void)hip().call<hipFree>(tables);
       return result;
     }
     ownedByRuntime(hip(), tables);
@@ -490,9 +490,9 @@ void releasePool(Context &context) {
     return;
   if (!context.hasLostDevice()) {
     for (void *slab : found->second.slabs)
-      (void)hip().hipFree(slab);
+      (void)hip().call<hipFree>(slab);
     if (found->second.tables)
-      (void)hip().hipFree(found->second.tables);
+      (void)hip().call<hipFree>(found->second.tables);
   }
   pools.erase(found);
 }
