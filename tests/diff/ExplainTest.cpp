@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia diff --explain and --reduce: who is wrong, and the first instruction whose result differs.
 #include "SmallCapsule.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include <filesystem>
 #include <fstream>
 
 namespace diff_tests {
 namespace {
+
+/// diff() with a compiler that makes a mistake. What it compiles is in a cache of this call alone:
+/// the same code runs several times.
+std::string diffMistaken(const std::string &path, StringRef options, StringRef mistake,
+                         StringRef program = RUBIA_COMMAND) {
+  SmallString<128> cache;
+  if (std::error_code problem = sys::fs::createUniqueDirectory("rubia-mistaken", cache))
+    return problem.message();
+  const std::string text =
+      diff(path, options,
+           formatv("{0} RUBIA_CACHE_DIR='{1}' RUBIA_SANDBOX=off RUBIA_WORKER='{2}' '{3}'", mistake,
+                   cache, RUBIA_MUTATING_WORKER, program));
+  (void)sys::fs::remove_directories(cache); // a leftover harms nobody
+  return text;
+}
+
+/// A statement in a line of the PTX is another.
+std::string mutant(unsigned line, StringRef statement, StringRef other) {
+  return formatv("RUBIA_TEST_MUTANT='ptx {0}|{1}|{2}' RUBIA_TEST_MUTANT_LOG=/dev/null", line,
+                 statement, other);
+}
 
 // The recording has another element than PTX gives.
 TEST(Explain, NamesTheRecordedSide) {
@@ -245,10 +268,8 @@ TEST(Explain, NamesTheRecordedSideWhereNvidiasCompilerIsWrong) {
 
 // A mistake of the optimiser that is not there where anything is watched.
 TEST(Explain, NamesThePassWhereNothingDiffersWhileItIsWatched) {
-  const std::string text =
-      diff(makeCapsule(~0u), "--arch gfx1100 --explain",
-           "RUBIA_TEST_WRONG_PASS=4 RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off RUBIA_WORKER="
-           "'" RUBIA_MUTATING_WORKER "' '" RUBIA_WRONG_COMMAND "'");
+  const std::string text = diffMistaken(makeCapsule(~0u), "--arch gfx1100 --explain",
+                                        "RUBIA_TEST_WRONG_PASS=4", RUBIA_WRONG_COMMAND);
   expectIn(text, "gfx1100 is wrong: the reference is as recorded");
   expectIn(text, "none differs while it is watched");
   expectIn(text, "what is watched is compiled otherwise");
@@ -260,10 +281,8 @@ TEST(Explain, NamesThePassWhereNothingDiffersWhileItIsWatched) {
 // The emulator tells which thread stays where, after a quarter of the seconds, in whole ones.
 TEST(Explain, NamesWhereALaunchDoesNotEnd) {
   const std::string text =
-      diff(makeCapsule(~0u), "--arch gfx1100 --explain --timeout 7",
-           "RUBIA_TEST_MUTANT='ptx 16|add.u32 %r4, %r3, 1;|add.u32 %r4, %r3, 1; on: @%p1 bra on;' "
-           "RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
-           "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'");
+      diffMistaken(makeCapsule(~0u), "--arch gfx1100 --explain --timeout 4",
+                   mutant(16, "add.u32 %r4, %r3, 1;", "add.u32 %r4, %r3, 1; on: @%p1 bra on;"));
   expectIn(text, "gfx1100 is wrong: it fails, and the reference is as recorded");
   expectIn(text, "thread (7,0,0) of CTA (0,0,0)");
   expectIn(text, "line 16 of the PTX: add.u32 %r4, %r3, 1;");
@@ -276,10 +295,8 @@ TEST(Explain, NamesWhatComesBeforeAFailureOfManyThreads) {
                  ".reg .b32 %n; .reg .pred %l;\n  mov.u32 %n, 0;\nagain:\n"
                  "  add.u32 %n, %n, 1;\n  setp.lt.u32 %l, %n, 500;\n  @%l bra again;\n");
   const std::string text =
-      diff(makeCapsule(~0u, kernel), "--arch gfx1100 --explain",
-           "RUBIA_TEST_MUTANT='ptx 21|add.s64 %d3, %d1, %d2;|sub.s64 %d3, %d1, %d2;' "
-           "RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
-           "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'");
+      diffMistaken(makeCapsule(~0u, kernel), "--arch gfx1100 --explain",
+                   mutant(21, "add.s64 %d3, %d1, %d2;", "sub.s64 %d3, %d1, %d2;"));
   expectIn(text, "gfx1100 is wrong: it fails, and the reference is as recorded");
   expectIn(text, "line 21 of the PTX: add.s64 %d3, %d1, %d2;");
 }
@@ -290,12 +307,9 @@ TEST(Explain, NamesAnInexactResultThatIsBeyondItsBound) {
                                         "  ex2.approx.ftz.f32 %f2, %f1;\n" // line 21
                                         "  mov.b32 %x1, %f2;\n");
   const auto explained = [&](StringRef wrong) {
-    return diff(makeCapsule(kWrong, kernel, true, 0x3f9d9624),
-                "--arch gfx1100 --type 0=f32 --explain",
-                ("RUBIA_TEST_MUTANT='ptx 21|ex2.approx.ftz.f32 %f2, %f1;|" + wrong +
-                 "' RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
-                 "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'")
-                    .str());
+    return diffMistaken(makeCapsule(kWrong, kernel, true, 0x3f9d9624),
+                        "--arch gfx1100 --type 0=f32 --explain",
+                        mutant(21, "ex2.approx.ftz.f32 %f2, %f1;", wrong));
   };
   const std::string text =
       explained("ex2.approx.ftz.f32 %f2, %f1; mul.rn.f32 %f2, %f2, 0f3f804189;"); // 1.002
@@ -338,14 +352,12 @@ std::string kernelOfTiles() {
 // The fragments of wmma are the same on all sides, so that a wrong one is seen in its lane.
 TEST(Explain, NamesALoadOrAProductOfFragments) {
   const std::string kernel = kernelOfTiles();
-  const auto explained = [&](const std::string &targets, StringRef mistake) {
-    return diff(makeCapsule(kWrong, kernel, true, 0x4c004c00), "--arch " + targets + " --explain",
-                ("RUBIA_TEST_MUTANT='ptx " + mistake +
-                 "' RUBIA_TEST_MUTANT_LOG=/dev/null RUBIA_CACHE_DISABLE=1 RUBIA_SANDBOX=off "
-                 "RUBIA_WORKER='" RUBIA_MUTATING_WORKER "' '" RUBIA_COMMAND "'")
-                    .str());
+  const auto explained = [&](const std::string &targets, const std::string &mistake) {
+    return diffMistaken(makeCapsule(kWrong, kernel, true, 0x4c004c00),
+                        "--arch " + targets + " --explain", mistake);
   };
-  std::string text = explained("gfx1100,gfx942", "28|[%m0];|[%m0]; @%q xor.b32 %fa0, %fa0, 0x40;");
+  std::string text =
+      explained("gfx1100,gfx942", mutant(28, "[%m0];", "[%m0]; @%q xor.b32 %fa0, %fa0, 0x40;"));
   for (const std::string target : {"gfx1100", "gfx942"}) {
     expectIn(text,
              "%fa0: " + target + " 1006648384 (0x3c003c40), reference 1006648320 (0x3c003c00)");
@@ -354,9 +366,8 @@ TEST(Explain, NamesALoadOrAProductOfFragments) {
   expectIn(text, "thread (33,0,0) of CTA (1,0,0) wrote there: line 32 of the PTX: wmma.store.d");
   expectIn(text, "the first result that differs, in thread (33,0,0) of CTA (1,0,0): line 28 of the "
                  "PTX: wmma.load.a");
-  text = explained(
-      "gfx1100",
-      "30|{%fc0, %fc1, %fc2, %fc3};|{%fc0, %fc1, %fc2, %fc3}; @%q xor.b32 %fd2, %fd2, 0x20;");
+  text = explained("gfx1100", mutant(30, "{%fc0, %fc1, %fc2, %fc3};",
+                                     "{%fc0, %fc1, %fc2, %fc3}; @%q xor.b32 %fd2, %fd2, 0x20;"));
   expectIn(text, "the first result that is beyond its own bound, in thread (33,0,0) of CTA "
                  "(1,0,0): line 30 of the PTX: wmma.mma");
   expectIn(text, "status 1"); // though what such products lead to is undecided

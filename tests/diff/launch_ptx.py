@@ -11,6 +11,7 @@ full: launches once more, and behind the first launch files may not grow by more
 
 Usage: launch_ptx.py FILE [reset|wait|wait-twice|capturing|large|fork|calls|full [CAPSULE]]
 """
+import array
 import ctypes
 import os
 import pathlib
@@ -42,7 +43,8 @@ if mode.startswith("wait"):
     check(cuda.cuMemHostAlloc(ctypes.byref(buffer), ctypes.c_size_t(256), 0))
     ctypes.memset(buffer, 0, 256)
 elif mode == "large":
-    words = (ctypes.c_uint32 * ((20 << 20) // 4 + 5))(*range((20 << 20) // 4 + 5))
+    numbers = array.array("I", range((20 << 20) // 4 + 5))
+    words = (ctypes.c_uint32 * len(numbers)).from_buffer(numbers)
     check(cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(ctypes.sizeof(words))))
     check(cuda.cuMemcpyHtoD_v2(buffer, words, ctypes.c_size_t(ctypes.sizeof(words))))
 else:
