@@ -35,6 +35,13 @@ ArrayRef<uint8_t> bytesOf(const void *data, size_t size) {
   return {static_cast<const uint8_t *>(data), size};
 }
 
+// One of its own for each frame would be most of the time: a capsule has many small ones.
+size_t decompress(MutableArrayRef<uint8_t> raw, StringRef stored) {
+  thread_local const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx *)> context{ZSTD_createDCtx(),
+                                                                                 ZSTD_freeDCtx};
+  return ZSTD_decompressDCtx(context.get(), raw.data(), raw.size(), stored.data(), stored.size());
+}
+
 } // namespace
 
 Error Capsule::failure(const Twine &what) const {
@@ -149,8 +156,7 @@ Expected<std::vector<uint8_t>> Capsule::payload(const Record &record) const {
         header.rawBytes)
       return damaged();
     raw.resize(header.rawBytes);
-    const size_t size =
-        ZSTD_decompress(raw.data(), raw.size(), (*stored)->getBufferStart(), header.storedBytes);
+    const size_t size = decompress(raw, (*stored)->getBuffer());
     if (ZSTD_isError(size) || size != raw.size())
       return damaged();
   }

@@ -53,8 +53,11 @@ Expected<Digest> CapsuleOutput::add(RecordType type, ArrayRef<uint8_t> payload) 
   if (isShared && !written.try_emplace({uint32_t(type), digest}, true).second)
     return digest;
   std::vector<uint8_t> stored(ZSTD_compressBound(payload.size()));
-  size_t size =
-      ZSTD_compress(stored.data(), stored.size(), payload.data(), payload.size(), compression);
+  // One context for all records: to make one takes as long as to compress a page.
+  thread_local const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx *)> context{ZSTD_createCCtx(),
+                                                                                 ZSTD_freeCCtx};
+  const size_t size = ZSTD_compressCCtx(context.get(), stored.data(), stored.size(), payload.data(),
+                                        payload.size(), compression);
   const bool isSmaller = !ZSTD_isError(size) && size < payload.size();
   RecordHeader header{};
   header.type = uint32_t(type);
