@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/emulator/Fixture.h"
+#include "tests/emulator/Assembler.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -63,8 +64,14 @@ std::vector<uint8_t> compile(const std::string &source, const std::string &targe
 }
 std::vector<uint8_t> assemble(const std::string &source, const std::string &target,
                               const std::string &options) {
-  // Not linked, which the emulator does when it loads it: that would be two processes more.
-  return build(source, "s", target, options);
+  if (options != "-c")
+    return build(source, "s", target, options);
+  // Not linked, which the emulator does when it loads it.
+  auto object = assembleObject(source, target);
+  if (object)
+    return std::move(*object);
+  ADD_FAILURE() << "not assembled for " << target << ": " << toString(object.takeError());
+  return {};
 }
 
 } // namespace rubia::emulator::test
