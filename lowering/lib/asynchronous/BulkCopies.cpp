@@ -7,10 +7,10 @@
 // told when they are done; bulk groups need no attention.
 #include "lowering/lib/asynchronous/BulkCopies.h"
 #include "lowering/lib/asynchronous/Mbarriers.h"
-#include "lowering/lib/asynchronous/RuntimeErrors.h"
 #include "lowering/lib/asynchronous/WholeWaveCopies.h"
 #include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/LoweringFunctions.h"
+#include "lowering/lib/frame/RuntimeErrors.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/Atomics.h"
 #include "ptx-frontend/SpecialRegisters.h"

@@ -6,9 +6,9 @@
 // NVIDIA's GPUs at any time, and all CTAs of the grid run themselves. The 16 bytes of the response
 // are opaque in PTX. Here they are four words: x, y, z of the first CTA, and whether there is one.
 #include "lowering/lib/asynchronous/BulkCopies.h"
-#include "lowering/lib/asynchronous/RuntimeErrors.h"
 #include "lowering/lib/frame/AsyncNotes.h"
 #include "lowering/lib/frame/FunctionLowering.h"
+#include "lowering/lib/frame/RuntimeErrors.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/SpecialRegisters.h"
 

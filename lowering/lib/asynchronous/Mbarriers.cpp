@@ -12,8 +12,8 @@
 // so by compare and swap, so that each change belongs to one phase. The state that arrive returns
 // is the object before it. Where a cluster is one CTA, .cluster asks for no more than .cta.
 #include "lowering/lib/asynchronous/Mbarriers.h"
-#include "lowering/lib/asynchronous/RuntimeErrors.h"
 #include "lowering/lib/frame/AsyncNotes.h"
+#include "lowering/lib/frame/RuntimeErrors.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/MemoryModel.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"

@@ -16,7 +16,7 @@
 // Other accesses refuse addresses of other CTAs, as NVIDIA's hardware does (measured on an H200).
 #include "lowering/lib/frame/ClusterSlots.h"
 #include "lowering/lib/frame/FunctionLowering.h"
-#include "lowering/lib/frame/LaunchState.h"
+#include "lowering/lib/frame/RuntimeErrors.h"
 #include "lowering/lib/frame/SharedSlot.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/SpecialRegisters.h"
@@ -328,16 +328,9 @@ static void refuseOtherCtas(FunctionLowering &fn, const ptx::Instruction &inst, 
   if (isMulticast(inst) || inst.op() == ptx::Op::Ldmatrix || inst.op() == ptx::Op::Stmatrix)
     return;
   IRBuilder<> &b = fn.builder();
-  UnitLowering &unit = fn.unit();
-  BasicBlock *others = fn.newBlock("of.others"), *own = fn.newBlock("own");
   Value *owner = b.CreateLShr(address, abi::kClusterRankAt);
-  b.CreateCondBr(b.CreateICmpNE(owner, fn.clusterRank()), others, own);
-  b.SetInsertPoint(others);
-  emitTrap(b, unit, abi::TrapReason::IllegalInstruction,
-           unit.addTrap(unit.describe(fn.ptxFunction(), inst) + ": '" + inst.spelling->text.str() +
-                        "': the address is of another CTA, which only .shared::cluster reaches"));
-  b.CreateUnreachable();
-  b.SetInsertPoint(own);
+  failIf(fn, inst, b.CreateICmpNE(owner, fn.clusterRank()), abi::TrapReason::IllegalInstruction,
+         "the address is of another CTA, which only .shared::cluster reaches");
 }
 
 Value *FunctionLowering::pointer(const ptx::Operand &address, ptx::StateSpace space) {

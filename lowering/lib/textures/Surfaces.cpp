@@ -4,7 +4,7 @@
 // The sampler's library says where an access lies, or that it lies outside; the access itself is
 // one of global memory.
 #include "lowering/Abi.h"
-#include "lowering/lib/asynchronous/RuntimeErrors.h"
+#include "lowering/lib/frame/RuntimeErrors.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/MemoryModel.h"
 #include "lowering/lib/textures/Textures.h"
