@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "DividedGenerator.h"
-#include <utility>
 
 namespace rubia::random_kernels {
 
 DividedGenerator::DividedGenerator(uint64_t seed, bool hasMeetings)
-    : random(seed * 0x9e3779b97f4a7c15 + (hasMeetings ? 4 : 3)), hasMeetings(hasMeetings) {
-  kernel.seed = seed;
+    : StepGenerator(seed, hasMeetings ? 4 : 3), hasMeetings(hasMeetings) {
   kernel.warps = random.pick(std::array{1u, 2u, 2u, 4u});
-  state = 4 + number(8);
-  for (unsigned i = 0; i < state; ++i) {
-    std::array<uint32_t, 4> numbers;
-    for (uint32_t &number : numbers)
-      number = uint32_t(random.next());
-    kernel.start.push_back(numbers);
-  }
-  const std::string threads = std::to_string(kernel.warps * 32);
-  const unsigned bounds = number(4);
-  kernel.bounds = bounds < 2 ? ".reqntid " + threads : bounds == 2 ? ".maxntid " + threads : "";
-  for (unsigned i = 0; i < kProgramInput; ++i)
-    kernel.input.push_back(uint8_t(random.next()));
+  start(4 + number(8));
 }
 
 // ---------- Statements
@@ -164,16 +151,6 @@ void DividedGenerator::block(unsigned count) {
     else
       step();
   }
-}
-
-std::vector<Step> DividedGenerator::inside(unsigned count) {
-  std::vector<Step> steps;
-  std::vector<Step> *outer = std::exchange(out, &steps);
-  ++depth;
-  block(count);
-  --depth;
-  out = outer;
-  return steps;
 }
 
 void DividedGenerator::lanes() {

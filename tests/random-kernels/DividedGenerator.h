@@ -12,15 +12,13 @@
 // threads that execute the step.
 #pragma once
 
-#include "MatrixKernel.h"
-#include "tests/ptx-generator/Random.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "StepGenerator.h"
 
 namespace rubia::random_kernels {
 
 inline constexpr const char *kDividedFamily = "divided", *kMeetingsFamily = "meetings";
 
-class DividedGenerator {
+class DividedGenerator : StepGenerator {
 public:
   DividedGenerator(uint64_t seed, bool hasMeetings);
   MatrixKernel take();
@@ -44,8 +42,7 @@ private:
   };
 
   /// Structure.
-  void block(unsigned count);
-  std::vector<Step> inside(unsigned count);
+  void block(unsigned count) override;
   void step();
   void lanes();
   void leaving();
@@ -62,19 +59,7 @@ private:
   void activeLanes();
   void pickMember();
 
-  std::string reg() { return "%s" + std::to_string(number(state)); }
-  std::string label() { return "L" + std::to_string(++labels); }
-  unsigned number(unsigned bound) { return unsigned(random.below(bound)); }
-  template <class... Args> void put(const char *format, Args &&...args) {
-    text += "  " + llvm::formatv(format, std::forward<Args>(args)...).str() + "\n";
-  }
-
-  test::Random random;
-  MatrixKernel kernel;
   const bool hasMeetings;
-  std::vector<Step> *out = nullptr;
-  std::string text; // of the step that is drawn
-  unsigned state = 0, depth = 0, labels = 0;
 };
 
 /// The kernel of a seed: always the same.

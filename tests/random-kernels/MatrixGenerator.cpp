@@ -5,26 +5,12 @@
 
 namespace rubia::random_kernels {
 
-MatrixGenerator::MatrixGenerator(uint64_t seed) : random(seed * 0x9e3779b97f4a7c15 + 2) {
-  kernel.seed = seed;
+MatrixGenerator::MatrixGenerator(uint64_t seed) : StepGenerator(seed, 2) {
   kernel.warps = random.pick(std::array{1u, 2u, 2u, 2u, 4u});
-  state = 10 + number(15);
-  for (unsigned i = 0; i < state; ++i) {
-    std::array<uint32_t, 4> numbers;
-    for (uint32_t &number : numbers)
-      number = uint32_t(random.next());
-    kernel.start.push_back(numbers);
-  }
-  const std::string threads = std::to_string(kernel.warps * 32);
-  const unsigned bounds = number(4);
-  kernel.bounds = bounds < 2 ? ".reqntid " + threads : bounds == 2 ? ".maxntid " + threads : "";
-  for (unsigned i = 0; i < kRows * 16; ++i)
-    kernel.input.push_back(uint8_t(random.next()));
+  start(10 + number(15));
 }
 
 // ---------- Names
-
-std::string MatrixGenerator::reg() { return "%s" + std::to_string(number(state)); }
 
 std::vector<std::string> MatrixGenerator::any(unsigned count) {
   std::vector<std::string> names;
@@ -82,16 +68,6 @@ void MatrixGenerator::block(unsigned count) {
     else
       step(random.pick(kDraws));
   }
-}
-
-std::vector<Step> MatrixGenerator::inside(unsigned count) {
-  std::vector<Step> steps;
-  std::vector<Step> *outer = std::exchange(out, &steps);
-  ++depth;
-  block(count);
-  --depth;
-  out = outer;
-  return steps;
 }
 
 // The same for all lanes of a warp: by its number, or by a vote.

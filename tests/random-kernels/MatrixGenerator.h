@@ -3,17 +3,15 @@
 // the factors %a and %b live within a step. The kernel's frame is in MatrixText.cpp.
 #pragma once
 
-#include "MatrixKernel.h"
-#include "tests/ptx-generator/Random.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "StepGenerator.h"
 
 namespace rubia::random_kernels {
 
 inline constexpr unsigned kTileBytes = 2048; // of shared memory, for each warp
 inline constexpr unsigned kOwnBytes = 1024;  // of the results, for each warp: of bulk copies
-inline constexpr unsigned kRows = 64;        // of 16 bytes, in the input
+inline constexpr unsigned kRows = kProgramInput / 16; // of 16 bytes, in the input
 
-class MatrixGenerator {
+class MatrixGenerator : StepGenerator {
 public:
   explicit MatrixGenerator(uint64_t seed);
   MatrixKernel take();
@@ -23,8 +21,7 @@ private:
 
   /// Structure.
   void step(Draw draw);
-  void block(unsigned count);
-  std::vector<Step> inside(unsigned count);
+  void block(unsigned count) override;
   void divided();
   void loop();
   void setWarpPredicate();
@@ -55,27 +52,16 @@ private:
   void elected();
 
   /// Names.
-  std::string reg();
   std::vector<std::string> different(unsigned count);
   std::vector<std::string> any(unsigned count);
-  std::string label() { return "L" + std::to_string(++labels); }
   static std::string list(const std::vector<std::string> &names);
   static std::vector<std::string> named(const char *prefix, unsigned count);
 
-  template <class... Args> void put(const char *format, Args &&...args) {
-    text += "  " + llvm::formatv(format, std::forward<Args>(args)...).str() + "\n";
-  }
   void join() { put("bar.warp.sync -1;"); }
   void smallHalves(const std::string &result, bool isBf16);
   void rowAddress(unsigned row);
-  unsigned number(unsigned bound) { return unsigned(random.below(bound)); }
 
-  test::Random random;
-  MatrixKernel kernel;
-  std::vector<Step> *out = nullptr;
-  std::string text;  // of the step that is drawn
   std::string guard; // of warp operations: "" or "@%q4 "
-  unsigned state = 0, depth = 0, labels = 0;
 };
 
 } // namespace rubia::random_kernels
