@@ -212,8 +212,8 @@ enum class WarpForm : uint8_t {
   Packed,     // two warps share a wave64
 };
 
-/// A workgroup has at most 1,024 lanes, of which the half-filled form uses every second 32.
-inline constexpr uint32_t kMostHalfFilledThreads = 512;
+/// Of a CTA, and the lanes of a workgroup, of which the half-filled form uses every second 32.
+inline constexpr uint32_t kMostThreads = 1024, kMostHalfFilledThreads = kMostThreads / 2;
 
 /// The workgroup that is dispatched for a CTA of `threads` threads in the half-filled form.
 constexpr uint32_t halfFilledWorkgroupSize(uint32_t threads) { return (threads + 31) / 32 * 64; }

@@ -155,7 +155,7 @@ Expected<CodeObjectMetadata> CodeObjectMetadata::read(ArrayRef<uint8_t> codeObje
     kernel.warpFormReason = k->getString("warpFormReason").value_or("").str();
     kernel.exactThreads = uint32_t(k->getInteger("exactThreads").value_or(0));
     kernel.mayBeChecked = k->getBoolean("mayBeChecked").value_or(false);
-    kernel.maxThreads = k->getInteger("maxThreads").value_or(1024);
+    kernel.maxThreads = k->getInteger("maxThreads").value_or(abi::kMostThreads);
   }
   for (const json::Value &slot : *slots)
     result.slots.push_back(slot.getAsInteger().value_or(0));

@@ -18,9 +18,9 @@ struct CodeObjectMetadata {
     std::string name;
     abi::WarpForm warpForm = abi::WarpForm::Wave32;
     std::string warpFormReason;
-    uint32_t maxThreads = 1024; // of a CTA in this form
-    uint32_t exactThreads = 0;  // the code is only for CTAs of so many, in whole warps; 0: for all
-    bool mayBeChecked = false;  // CTAs that are too large for this code take the checked form
+    uint32_t maxThreads = abi::kMostThreads; // of a CTA in this form
+    uint32_t exactThreads = 0; // the code is only for CTAs of so many, in whole warps; 0: for all
+    bool mayBeChecked = false; // CTAs that are too large for this code take the checked form
     std::vector<Manifest::Parameter> parameters; // PTX's, all within parameterBytes
     uint32_t parameterBytes = 0;
     uint64_t staticSharedBytes = 0;

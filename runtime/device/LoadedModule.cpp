@@ -362,7 +362,7 @@ LoadedModule::codeOf(uint32_t number, const UnitVariant &variant) const {
       Twine("the launch needs another form of the code than the code object has (") +
       (variant.clusters       ? "for clusters of several CTAs"
        : variant.halfFilled   ? "for blocks of another size"
-       : variant.checked      ? "for blocks of more than 512 threads"
+       : variant.checked      ? "for blocks that are too large for the half-filled form"
        : variant.deviceShared ? "with shared memory in device memory"
                               : "with safe atomics") +
       "): take the PTX");
@@ -574,8 +574,8 @@ Expected<uint32_t> LoadedModule::maxThreads(const Manifest::Kernel &kernel) {
   if (!ready)
     return ready.takeError();
   const bool hasLargerForm = ready->code->mayBeChecked;
-  return uint32_t(
-      std::min<uint64_t>(kernel.mostThreads(), hasLargerForm ? 1024 : ready->code->maxThreads));
+  return uint32_t(std::min<uint64_t>(kernel.mostThreads(),
+                                     hasLargerForm ? abi::kMostThreads : ready->code->maxThreads));
 }
 
 std::array<uint32_t, 3> clusterOf(const Manifest::Kernel &kernel, const LaunchShape &shape) {

@@ -46,7 +46,7 @@ struct CtaSizes {
       uint64_t required = alignTo(product(kernel->attributes.requiredThreads), 32);
       uint64_t limit = alignTo(product(kernel->attributes.maxThreads), 32);
       exact = first || exact == required ? required : 0;
-      most = std::max(most, required ? required : limit ? limit : 1024);
+      most = std::max(most, required ? required : limit ? limit : uint64_t(abi::kMostThreads));
       first = false;
     }
   }

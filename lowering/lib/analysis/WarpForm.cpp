@@ -78,7 +78,7 @@ private:
 
   // 0: a kernel does not require any.
   uint64_t fewestThreads() const {
-    uint64_t fewest = 1024;
+    uint64_t fewest = abi::kMostThreads;
     for (const ptx::Function *kernel : unit.kernels)
       fewest = std::min(fewest, product(kernel->attributes.requiredThreads));
     return fewest;
@@ -90,7 +90,7 @@ private:
       uint64_t own = product(kernel->attributes.requiredThreads);
       if (!own)
         own = product(kernel->attributes.maxThreads);
-      most = std::max(most, own ? own : 1024);
+      most = std::max(most, own ? own : uint64_t(abi::kMostThreads));
     }
     return most;
   }

@@ -256,7 +256,7 @@ void UnitLowering::declareFunction(const ptx::Function &function) {
 }
 
 uint32_t UnitLowering::maxThreads(const ptx::Function &kernel) const {
-  uint64_t limit = target.halfFilled() ? abi::kMostHalfFilledThreads : 1024;
+  uint64_t limit = target.halfFilled() ? abi::kMostHalfFilledThreads : abi::kMostThreads;
   if (uint64_t required = productOf(kernel.attributes.requiredThreads))
     return uint32_t(std::min(required, limit));
   if (uint64_t most = productOf(kernel.attributes.maxThreads))
