@@ -7,6 +7,11 @@
 // then, and what they did since may be wrong. In the checked form (analysis/WarpForm.h) the same
 // holds of the two warps of a wave. Each wave has a word of LDS (BarrierWords) with its lanes, or
 // warps, that have missed a barrier. Those that have ended miss all, and nobody minds.
+//
+// In the checked form a loop may have a barrier in each round, and end by what the other warp of
+// the wave writes, who has left it. Nobody is late then, since that warp never goes on. So the
+// barriers that a warp passes without the other are counted, and the kernel ends at
+// Options::spinLimit.
 #pragma once
 
 #include "ptx-frontend/Module.h"

@@ -470,6 +470,55 @@ TEST(BarrierExecution, WarpsOfAWaveThatComeApartAreReported) {
       }
 }
 
+// Each warp waits, round by round, for a word of its own. The warp before it, which may share its
+// wave, writes there when it has left the loop. With a wave for each warp that comes to an end.
+TEST(BarrierExecution, AWarpThatWaitsAtBarriersForItsNeighbourIsReported) {
+  const std::string ptx = executable(R"(
+    shr.u32 %r0, %tid, 5; shl.b32 %r1, %r0, 2; mov.u32 %r2, s; add.u32 %r1, %r2, %r1;
+    setp.eq.u32 %p0, %r0, 0; selp.u32 %r3, 1, 0, %p0; st.shared.u32 [%r1], %r3;
+    mov.u32 %r4, 0;
+  LOOP:
+    bar.sync 0;
+    add.u32 %r4, %r4, 1;
+    ld.shared.u32 %r3, [%r1]; setp.eq.u32 %p0, %r3, 0; @%p0 bra LOOP;
+    st.shared.u32 [%r1+4], 1;
+    st.global.u32 [%mine], %r4;
+  )",
+                                     ".shared .align 4 .b8 s[132];");
+  for (const char *arch : kTargets) {
+    Form form = checkedForm(arch);
+    form.spinLimit = 1000;
+    if (!isWave64(arch)) {
+      EXPECT_EQ(run(ptx, counting(1024), form).words[0], 1u) << arch;
+      continue;
+    }
+    form.expectTrap = true;
+    EXPECT_EQ(run(ptx, counting(1024), form).trap.reason,
+              uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
+        << arch;
+    Form smaller;
+    smaller.arch = arch;
+    smaller.halfFilled = true;
+    smaller.block = {512, 1, 1};
+    EXPECT_EQ(run(ptx, counting(512), smaller).words[0], 1u) << arch;
+  }
+}
+
+// Its barriers are not counted: it misses nobody.
+TEST(BarrierExecution, ASingleWarpAtTheEndWaitsForNobody) {
+  const std::string ptx =
+      loopWithBarriers("mov.u32 %r1, %tid.x; mov.u32 %r2, 3200;", "st.global.u32 [%mine], %r1;");
+  for (const char *arch : kTargets) {
+    Form form = checkedForm(arch);
+    form.block.y = 31;
+    form.spinLimit = 20;
+    std::vector<uint32_t> expected(992);
+    for (uint32_t thread = 0; thread < 992; ++thread)
+      expected[thread] = 3200 + thread % 32;
+    EXPECT_EQ(run(ptx, counting(992), form).words, expected) << arch;
+  }
+}
+
 TEST(BarrierExecution, WarpsOfAWaveMayEndApart) {
   // Every second warp ends within the loop, and with it the half of a wave.
   std::string ptx = loopWithBarriers(kLimitOf96, "st.global.u32 [%mine], %r3;");
