@@ -77,13 +77,16 @@ static Expected<Plan> planFor(const ptx::Module &ptxModule, const Unit &unit,
   if (Error error = checkComplexity(ptxModule, unit))
     return std::move(error);
   WarpFormDecision form = decideWarpForm(ptxModule, unit, *target);
-  if (options.code.is(settings::WarpFormChoice::Checked) && form.mayBeChecked)
+  const bool asksForChecked = options.code.is(settings::WarpFormChoice::Checked),
+             asksForPacked = options.code.is(settings::WarpFormChoice::Packed);
+  if ((asksForChecked && form.canBeChecked) ||
+      (options.code.is(settings::WarpFormChoice::Auto) && form.mustBeChecked))
     form = checkedForm(std::move(form));
   std::string notSound;
-  const bool asksForPacked = options.code.is(settings::WarpFormChoice::Packed) ||
-                             options.code.is(settings::WarpFormChoice::Checked);
-  if (asksForPacked && form.form != abi::WarpForm::Packed)
-    notSound = "the packed form is not legal: " + form.reason;
+  if ((asksForPacked || asksForChecked) && form.form != abi::WarpForm::Packed)
+    notSound =
+        (asksForPacked ? "the packed form is not legal: " : "the checked form is not legal: ") +
+        form.reason;
   if (options.code.is(settings::WarpFormChoice::HalfFilled)) {
     form.form = abi::WarpForm::HalfFilled;
     form.reason = "it was asked for; " + form.reason;

@@ -9,7 +9,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 namespace rubia::settings::WarpFormChoice {
-extern const Word Packed;
+extern const Word Checked, Packed;
 } // namespace rubia::settings::WarpFormChoice
 
 namespace {
@@ -429,10 +429,36 @@ TEST(LoweringWarpForm, LargeBlocksAreCheckedAtBarriers) {
                                    "L: ld.volatile.global.u32 %r1, [%rd0]; setp.eq.u32 %p1, %r1, 0;"
                                    "@%p1 bra L;")));
   // No launch could take the half-filled form.
-  const Choice choice = choiceFor(kernel(divided, "", ".reqntid 1024, 1, 1"));
+  const std::string large = kernel(divided, "", ".reqntid 1024, 1, 1");
+  const Choice choice = choiceFor(large);
   EXPECT_EQ(choice.form, "packed");
   EXPECT_THAT(choice.reason,
               HasSubstr("the kernel ends if warps of a wave come to a barrier apart"));
+  // Who asks for the packed form wants what is proven, and nothing else.
+  rubia::lowering::Options packed = forArch("gfx942");
+  packed.code.set(rubia::settings::WarpFormChoice::Packed);
+  const Lowered refused = lowered(large, packed);
+  ASSERT_EQ(refused.diagnostics.size(), 1u);
+  EXPECT_THAT(refused.diagnostics[0].message,
+              AllOf(HasSubstr("the packed form is not legal"), HasSubstr("'bar.sync'")));
+}
+
+// Also where another form would be taken, for tests.
+TEST(LoweringWarpForm, TheCheckedFormCanBeAskedFor) {
+  rubia::lowering::Options checked = forArch("gfx942");
+  checked.code.set(rubia::settings::WarpFormChoice::Checked);
+  auto hasChecks = [&](const std::string &ptx) {
+    Lowered result = lowered(ptx, checked);
+    EXPECT_TRUE(result.module);
+    return result.module && llvm::StringRef(result.text()).contains("__rubia_barriers");
+  };
+  EXPECT_TRUE(hasChecks(kernel("bar.sync 0;")));
+  EXPECT_TRUE(hasChecks(kernel("mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; @%p0 bar.sync 0;", "",
+                               ".maxntid 256, 1, 1")));
+  EXPECT_FALSE(hasChecks(kernel("")));
+  const Lowered refused = lowered(kernel("bar.arrive 1, 64;"), checked);
+  ASSERT_EQ(refused.diagnostics.size(), 1u);
+  EXPECT_THAT(refused.diagnostics[0].message, HasSubstr("the checked form is not legal"));
 }
 
 TEST(LoweringWarpForm, AFormCanBeAskedFor) {

@@ -45,17 +45,20 @@ public:
       return halfFilled(*spin->function, *spin->exit,
                         "may leave a loop by what " + describe(*spin->read) +
                             " reads, which another warp may write");
-    if (std::optional<WarpFormDecision> apart = findDividedBarrier(barriers)) {
-      apart->mayBeChecked = mayBeChecked(barriers);
-      return apart->mayBeChecked && fewestThreads() > abi::kMostHalfFilledThreads
-                 ? checkedForm(*std::move(apart))
-                 : *apart;
+    std::optional<WarpFormDecision> apart = findDividedBarrier(barriers);
+    const bool canBeChecked = this->canBeChecked(barriers);
+    if (apart) {
+      apart->canBeChecked = canBeChecked;
+      apart->mayBeChecked = canBeChecked && mostThreads() > abi::kMostHalfFilledThreads;
+      apart->mustBeChecked = canBeChecked && fewestThreads() > abi::kMostHalfFilledThreads;
+      return *apart;
     }
     WarpFormDecision result =
         packed(barriers.uses.empty() && !hasClusterBarriers
                    ? "there are no barriers, and no loop waits for another warp"
                    : "all threads come to every barrier together, and no loop waits for another "
                      "warp");
+    result.canBeChecked = canBeChecked;
     if (exactThreads) {
       result.exactThreads = exactThreads;
       result.reason += "; for CTAs of " + std::to_string(exactThreads) +
@@ -124,9 +127,9 @@ private:
 
   // Where functions have addresses both forms would share them. Threads of a warp that come to a
   // barrier one after the other are not told from warps that do.
-  bool mayBeChecked(const BarrierPlan &barriers) const {
-    return mostThreads() > abi::kMostHalfFilledThreads && !hasClusterBarriers &&
-           addressTaken.empty() && all_of(barriers.uses, [](const BarrierUse &use) {
+  bool canBeChecked(const BarrierPlan &barriers) const {
+    return !barriers.uses.empty() && !hasClusterBarriers && addressTaken.empty() &&
+           all_of(barriers.uses, [](const BarrierUse &use) {
              return use.form == BarrierForm::Hardware && !use.mayDivide;
            });
   }
@@ -158,11 +161,11 @@ private:
 
 } // namespace
 
-WarpFormDecision checkedForm(WarpFormDecision halfFilled) {
-  WarpFormDecision result = std::move(halfFilled);
+WarpFormDecision checkedForm(WarpFormDecision decision) {
+  WarpFormDecision result = std::move(decision);
   result.form = abi::WarpForm::Packed;
   result.reason = "the kernel ends if warps of a wave come to a barrier apart; " + result.reason;
-  result.mayBeChecked = false;
+  result.mayBeChecked = result.mustBeChecked = false;
   result.isChecked = true;
   return result;
 }

@@ -16,18 +16,22 @@ struct WarpFormDecision {
   /// Where packed is not sound: what the reason is about.
   const ptx::Function *function = nullptr;
   uint32_t place = 0;
-  /// Half-filled only since the warps of a wave may come to a barrier apart. Packed code can notice
-  /// that at run time and end the kernel: the checked form, for CTAs that half-filled code is not
-  /// for.
+  /// The checked form: packed code that notices at run time if the warps of a wave come to a
+  /// barrier apart, and ends the kernel.
+  bool isChecked = false;
+  /// A unit can have it if it has barriers, and nothing but that may stand against the packed form.
+  bool canBeChecked = false;
+  /// Half-filled for that reason, with CTAs that are too large for it: launches may want it.
   bool mayBeChecked = false;
-  bool isChecked = false; // packed in that way
+  /// There are no others: the half-filled form is for nobody.
+  bool mustBeChecked = false;
 };
 
-/// What Auto gives. On a target with wave64: packed where that is proven to be sound.
+/// Packed where that is proven to be sound, on a target with wave64.
 WarpFormDecision decideWarpForm(const ptx::Module &module, const Unit &unit, const Target &target);
 
-/// The checked form of a unit that may have it.
-WarpFormDecision checkedForm(WarpFormDecision halfFilled);
+/// The checked form of a unit that can have it.
+WarpFormDecision checkedForm(WarpFormDecision decision);
 
 /// What stands in the metadata: "wave32", "half-filled", "packed".
 llvm::StringRef nameOf(abi::WarpForm form);
