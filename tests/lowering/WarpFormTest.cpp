@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which warp form is chosen on a target with wave64, and why.
 #include "Lowered.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
 #include "gmock/gmock.h"
 
@@ -456,6 +457,17 @@ TEST(LoweringWarpForm, TheCheckedFormCanBeAskedFor) {
   EXPECT_TRUE(hasChecks(kernel("mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; @%p0 bar.sync 0;", "",
                                ".maxntid 256, 1, 1")));
   EXPECT_FALSE(hasChecks(kernel("")));
+  // The words that count are one unit's, and device functions have none of their own.
+  const Lowered allocates = lowered(
+      kernel("bar.sync 0; { .param .b64 result; .param .b64 size; st.param.b64 [size], %rd0;"
+             "call (result), malloc, (size); ld.param.b64 %rd1, [result]; } st.u64 [%rd1], %rd0;",
+             ".extern .func (.param .b64 result) malloc(.param .b64 size);"),
+      checked);
+  ASSERT_TRUE(allocates.module);
+  unsigned words = 0;
+  for (const llvm::GlobalVariable &variable : allocates.module->globals())
+    words += variable.getName().starts_with("__rubia_barriers");
+  EXPECT_EQ(words, 1u);
   const Lowered refused = lowered(kernel("bar.arrive 1, 64;"), checked);
   ASSERT_EQ(refused.diagnostics.size(), 1u);
   EXPECT_THAT(refused.diagnostics[0].message, HasSubstr("the checked form is not legal"));

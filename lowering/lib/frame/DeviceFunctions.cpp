@@ -89,8 +89,12 @@ Function *UnitLowering::deviceFunction(DeviceLibrary library, StringRef name) {
     return nullptr;
   std::unique_ptr<UnitLowering> &lowering = deviceFunctions[size_t(library)];
   if (!lowering) {
+    // What they write nobody reads behind a barrier, or who calls them has been checked. The words
+    // of LDS that are needed for that are the calling unit's.
+    WarpFormDecision form = warpForm;
+    form.isChecked = false;
     lowering = std::make_unique<UnitLowering>(definitions, deviceUnit(library), options, target,
-                                              warpForm, module);
+                                              std::move(form), module);
     lowering->parent = this;
     lowering->isDeviceLibrary = true;
     lowering->experience = experience;
