@@ -167,6 +167,16 @@ TEST(PartialWarps, ThreadsOfSeveralWaysMeet) {
   EXPECT_THAT(places(twoLoops("bar.sync 0;")), IsEmpty());
   EXPECT_EQ(notes(twoLoops(kShuffle)), 0u);
 
+  // Behind a loop all meet that leave it, also where others end within.
+  for (const char *end :
+       {"", "setp.eq.u32 %p2, %r2, 5; @%p2 exit;", "setp.eq.u32 %p2, %r0, 5; @%p2 bra END;"})
+    for (const char *behind :
+         {"", "M: add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r2; @%p3 bra M;"})
+      EXPECT_THAT(places("L: " + kShuffle + end + "setp.lt.u32 %p1, %r0, %r2; @%p1 bra L;" +
+                         kShuffle + behind + "END: ret;"),
+                  IsEmpty())
+          << end << behind;
+
   const std::string mask = "vote.sync.ballot.b32 %r7, %p0, -1;",
                     masked = "shfl.sync.bfly.b32 %r6, %r3, 1, 31, %r7;";
   EXPECT_THAT(places(mask + kLane + masked + "bra B; A: " + masked + "B:"), ElementsAre(2));

@@ -20,13 +20,14 @@ bool isCandidate(const ptx::Instruction &instruction) { return membersOf(instruc
 class MeetingFinder {
 public:
   MeetingFinder(const ptx::Function &function, const Uniformity &uniformity)
-      : function(function), uniformity(uniformity), definitions(function), graph(function),
-        postDominators(graph.immediatePostDominators()) {
+      : function(function), uniformity(uniformity), definitions(function), graph(function) {
     for (auto [index, instruction] : enumerate(function.body))
       if (isCandidate(instruction)) {
         candidates.push_back(uint32_t(index));
         classes.insert(uint32_t(index));
       }
+    leaveOutEnds();
+    postDominators = graph.immediatePostDominators();
   }
 
   Meetings find() {
@@ -43,6 +44,67 @@ public:
   }
 
 private:
+  // A thread that ends meets nobody any more. So a branch out of a loop, to where threads end, does
+  // not keep those that leave the loop in other ways from meeting behind it. These edges go, but
+  // where a part of the function would then never end.
+  void leaveOutEnds() {
+    const BitVector endsAlone = findEnds();
+    DenseMap<uint32_t, SmallVector<uint32_t, 2>> changed; // with the edges that were there
+    for (uint32_t block = 0; block < graph.codeBlocks(); ++block) {
+      auto &successors = graph.blocks[block].successors;
+      SmallVector<uint32_t, 2> left;
+      copy_if(successors, std::back_inserter(left),
+              [&](uint32_t successor) { return !endsAlone.test(successor); });
+      if (!left.empty() && left.size() < successors.size())
+        changed[block] = std::exchange(successors, std::move(left));
+    }
+    if (changed.empty())
+      return;
+    std::vector<SmallVector<uint32_t, 2>> predecessors(graph.blocks.size());
+    for (auto [number, block] : enumerate(graph.blocks))
+      for (uint32_t successor : block.successors)
+        predecessors[successor].push_back(uint32_t(number));
+    BitVector isEnding(unsigned(graph.blocks.size())); // some way from there leads to the end
+    auto noteEnding = [&](uint32_t block) {
+      SmallVector<uint32_t> open{block};
+      isEnding.set(block);
+      while (!open.empty())
+        for (uint32_t before : predecessors[open.pop_back_val()])
+          if (!isEnding.test(before)) {
+            isEnding.set(before);
+            open.push_back(before);
+          }
+    };
+    noteEnding(graph.ended());
+    for (uint32_t block = graph.codeBlocks(); block-- > 0;) // the last first, which others lead to
+      if (auto found = changed.find(block); found != changed.end() && !isEnding.test(block)) {
+        graph.blocks[block].successors = std::move(found->second);
+        noteEnding(block);
+      }
+  }
+
+  // The blocks from which all ways lead to the end of the thread, past none of the instructions.
+  BitVector findEnds() const {
+    BitVector ends(unsigned(graph.blocks.size()));
+    ends.set(graph.ended());
+    if (function.isKernel)
+      ends.set(graph.returned());
+    BitVector has(unsigned(graph.blocks.size()));
+    for (uint32_t instruction : candidates)
+      has.set(graph.blockOf(instruction));
+    for (bool isDone = false; !isDone;) {
+      isDone = true;
+      for (uint32_t block = graph.codeBlocks(); block-- > 0;)
+        if (!ends.test(block) && !has.test(block) &&
+            all_of(graph.blocks[block].successors,
+                   [&](uint32_t successor) { return ends.test(successor); })) {
+          ends.set(block);
+          isDone = false;
+        }
+    }
+    return ends;
+  }
+
   using Way = SmallVector<uint32_t>; // instructions that are on no other way
 
   struct Ways {
@@ -174,8 +236,8 @@ private:
   const ptx::Function &function;
   const Uniformity &uniformity;
   const Definitions definitions;
-  const ControlFlowGraph graph;
-  const std::vector<uint32_t> postDominators;
+  ControlFlowGraph graph;
+  std::vector<uint32_t> postDominators;
   SmallVector<uint32_t> candidates;
   EquivalenceClasses<uint32_t> classes;
   SmallVectorImpl<uint32_t> *keptApart = nullptr; // of a branch with long ways

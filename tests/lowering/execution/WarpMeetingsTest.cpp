@@ -110,6 +110,20 @@ TEST(WarpMeetings, OnThreeWays) {
         [](uint32_t t) { return sumOfWarp(t) + 12 + 400 + 160; });
 }
 
+// Threads that leave the loop come together behind it, though some may end within. Else a part of a
+// warp would wait at the shuffle behind the loop, and the barrier in the loop be passed in parts.
+TEST(WarpMeetings, NotBehindALoopInWhichThreadsEnd) {
+  check("ld.global.u32 %r5, [%mine]; add.u32 %r5, %r5, 3; mov.u32 %r6, 0;"
+        "AGAIN: setp.ge.u32 %p0, %r1, 16; @%p0 bra ELSE;"
+        "shfl.sync.bfly.b32 %r2, %r2, 1, 31, 0xffff;"
+        "ELSE: setp.ge.u32 %p1, %r5, 1; bar.red.popc.u32 %r7, 0, %p1; add.u32 %r3, %r3, %r7;"
+        "setp.eq.u32 %p2, %r5, 77; @%p2 exit;"
+        "add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, %r5; @%p3 bra AGAIN;"
+        "@%p0 bra DONE; shfl.sync.bfly.b32 %r2, %r2, 1, 31, 0xffff;"
+        "DONE: add.u32 %r3, %r3, %r2;",
+        [](uint32_t thread) { return 3 * 64 + given(thread); });
+}
+
 TEST(WarpMeetings, BarriersOfTheWarp) {
   const std::string exchange =
       "st.shared.u32 [%r7], %r4; bar.warp.sync -1; ld.shared.u32 %r3, [%r8];";
