@@ -204,10 +204,17 @@ std::string ownLibrary() {
   return path.str().str();
 }
 
-// A form is refused where it would be unsound, and for CTAs that are too large for it.
-bool isRefusedForm(const Options &options, StringRef error) {
+// A form is refused where it would be unsound, and for CTAs that are too large for it. The checked
+// form ends these kernels: warps come to a barrier on other ways, or store what they have after
+// others have passed one.
+bool isRefusedForm(const Options &options, StringRef name, StringRef error) {
+  const bool comesApart = name == "barrier.branches_of_warps" || name == "barrier.exited_warps";
+
   return (options.form == "packed" && (error.contains("the packed form is not legal") ||
                                        error.contains("the packed form is only legal for"))) ||
+         (options.form == "checked" &&
+          (error.contains("the checked form is not legal") ||
+           (comesApart && error.contains("CUDA_ERROR_LAUNCH_FAILED")))) ||
          (options.form == "half-filled" &&
           error.contains("threads, at most 512 in the half-filled form"));
 }
@@ -259,7 +266,7 @@ int compareKernels(Options options) {
       judgement = options.judge->judge(kernel, result.outputs, expectedOf(kernel));
       right = judgement.empty();
     }
-    if (isRefusedForm(options, result.error)) {
+    if (isRefusedForm(options, kernel.name, result.error)) {
       count(&Tally::notLegal);
       outs() << formatv("not legal: {0}: {1}\n", kernel.name, result.error);
     } else if (StringRef reason = differences->reason(kernel.name, options.arch); !reason.empty()) {
@@ -347,7 +354,7 @@ void addKernelCommands(CLI::App &app, int &status, std::shared_ptr<KernelJudge> 
                       "compile and emulate for this processor, or `reference`: execute by "
                       "reference/; else what libcuda.so.1 gives");
   compare->add_option("--form", options->form, "of warps on wave64")
-      ->check(CLI::IsMember({"auto", "half-filled", "packed"}));
+      ->check(CLI::IsMember({"auto", "half-filled", "packed", "checked"}));
   compare->add_option("--every", options->every, "only every N-th kernel")
       ->check(CLI::PositiveNumber);
   compare->add_option("--offset", options->offset, "begin with this one");

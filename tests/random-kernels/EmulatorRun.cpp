@@ -11,7 +11,7 @@
 using namespace llvm;
 
 namespace rubia::settings::WarpFormChoice {
-extern const Word Packed;
+extern const Word Checked, HalfFilled, Packed;
 } // namespace rubia::settings::WarpFormChoice
 
 namespace rubia::random_kernels {
@@ -99,6 +99,9 @@ Expected<std::vector<uint8_t>> Device::run(const Program &program, abi::WarpForm
   if (!launch.kernel)
     return createStringError("the code object lacks the kernel");
   launch.grid = {program.grid, 1, 1};
+  if (form == abi::WarpForm::HalfFilled && program.block > abi::kMostHalfFilledThreads)
+    return createStringError("the half-filled form allows %u threads",
+                             unsigned(abi::kMostHalfFilledThreads));
   launch.block = {form == abi::WarpForm::HalfFilled ? abi::halfFilledWorkgroupSize(program.block)
                                                     : program.block,
                   1, 1};
@@ -127,6 +130,15 @@ Expected<abi::WarpForm> formOf(ArrayRef<uint8_t> code) {
 
 } // namespace
 
+bool isNotLegal(const Way &way, StringRef problem) {
+  return (way.form == settings::WarpFormChoice::Packed &&
+          problem.contains("the packed form is not legal")) ||
+         (way.form == settings::WarpFormChoice::Checked &&
+          problem.contains("the checked form is not legal")) ||
+         (way.form == settings::WarpFormChoice::HalfFilled &&
+          problem.contains("the half-filled form allows"));
+}
+
 Expected<EmulatorResult> emulate(const Program &program, const Way &way) {
   std::string text = program.text;
   if (const size_t at = text.find(way.mistake.first);
@@ -150,7 +162,8 @@ Expected<EmulatorResult> emulate(const Program &program, const Way &way) {
   codegen::Options codegenOptions;
   codegenOptions.arch = way.arch;
   codegenOptions.optLevel = way.optLevel;
-  codegenOptions.checkWholeWaves = way.form == settings::WarpFormChoice::Packed;
+  codegenOptions.checkWholeWaves =
+      way.form == settings::WarpFormChoice::Packed || way.form == settings::WarpFormChoice::Checked;
   auto code = codegen::compile(std::move(*lowered), codegenOptions);
   if (!code)
     return code.takeError();

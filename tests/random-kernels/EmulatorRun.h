@@ -36,6 +36,9 @@ struct Way {
   /// A statement of the text and another one, which is compiled in its place: a planted mistake.
   std::pair<std::string, std::string> mistake = {};
 };
+/// Whether a kernel cannot have the form, by what emulate() says: two warps of it must not share a
+/// wave, or it is for blocks that are too large.
+bool isNotLegal(const Way &way, llvm::StringRef problem);
 /// How Rubia computes what the evaluator and the interpreter, which fuse nothing, do too.
 inline Way unfused(Way way) {
   way.contract = settings::ContractMode::Never;

@@ -16,7 +16,7 @@ namespace rubia::settings::NanMode {
 extern const Word Canonical;
 } // namespace rubia::settings::NanMode
 namespace rubia::settings::WarpFormChoice {
-extern const Word Auto, HalfFilled, Packed;
+extern const Word Auto, Checked, HalfFilled, Packed;
 } // namespace rubia::settings::WarpFormChoice
 
 namespace rubia::random_kernels {
@@ -29,12 +29,14 @@ struct Processor {
   Way way;
 };
 
-// The forms: waves of 32 lanes, two warps in a wave of 64, one warp in it.
+// The forms: waves of 32 lanes, two warps in a wave of 64, the same with a check at each barrier,
+// one warp in it.
 std::vector<Processor> processors(StringRef mistake) {
   std::vector<Processor> all;
   for (const auto &[arch, form, name] :
        {std::tuple("gfx1100", WarpFormChoice::Auto, "gfx1100"),
         {"gfx942", WarpFormChoice::Packed, "gfx942 packed"},
+        {"gfx942", WarpFormChoice::Checked, "gfx942 checked"},
         {"gfx942", WarpFormChoice::HalfFilled, "gfx942 half-filled"}})
     for (unsigned level : {0, 3}) {
       Way way;
@@ -59,7 +61,7 @@ Expected<std::optional<Results>> run(const Processor &processor, const Kernel &k
   if (got)
     return std::move(got->results);
   const std::string problem = toString(got.takeError());
-  if (way.form == WarpFormChoice::Packed && StringRef(problem).contains("packed"))
+  if (isNotLegal(way, problem))
     return std::nullopt;
   return createStringError(problem);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "MatrixCheck.h"
+#include "BarrierGenerator.h"
 #include "DividedGenerator.h"
 #include "InterpreterRun.h"
 #include "MatrixKernel.h"
@@ -9,10 +10,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
-
-namespace rubia::settings::WarpFormChoice {
-extern const Word Packed;
-} // namespace rubia::settings::WarpFormChoice
 
 namespace rubia::random_kernels {
 namespace {
@@ -26,10 +23,11 @@ struct Judgement {
 
 MatrixKernel generate(const MatrixOptions &options, uint64_t seed) {
   return options.family == kMatrixFamily ? generateMatrices(seed)
-                                         : generateDivided(seed, options.family == kMeetingsFamily);
+         : options.family == kBarrierFamily
+             ? generateBarriers(seed)
+             : generateDivided(seed, options.family == kMeetingsFamily);
 }
 
-/// Not legal: two warps of this kernel must not share a wave.
 Judgement judge(const Program &program, const Way &way) {
   Expected<std::vector<uint8_t>> expected = interpret(program);
   if (!expected)
@@ -37,9 +35,7 @@ Judgement judge(const Program &program, const Way &way) {
   Expected<EmulatorResult> got = emulate(program, way);
   if (!got) {
     std::string problem = toString(got.takeError());
-    const bool isNotLegal =
-        way.form == settings::WarpFormChoice::Packed && StringRef(problem).contains("packed");
-    return {isNotLegal ? Verdict::NotLegal : Verdict::Failed, "not run: " + problem};
+    return {isNotLegal(way, problem) ? Verdict::NotLegal : Verdict::Failed, "not run: " + problem};
   }
   if (got->results == *expected)
     return {Verdict::Equal, ""};
