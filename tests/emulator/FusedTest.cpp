@@ -16,7 +16,7 @@ namespace rubia::emulator {
 namespace baseline {
 #include "emulator/lib/vector/VectorAluTables.def"
 }
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(RUBIA_ONE_VECTOR_TABLE)
 namespace avx2 {
 #include "emulator/lib/vector/VectorAluTables.def"
 }
@@ -45,7 +45,7 @@ std::vector<Path> paths() {
                  },
                  baseline::kVectorPath});
 #undef VECTOR_ALU_TABLE
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(RUBIA_ONE_VECTOR_TABLE)
   if (hostIsa() >= HostIsa::Avx2) {
 #define VECTOR_ALU_TABLE(name) avx2::name,
     all.push_back({{

@@ -193,7 +193,7 @@ private:
 
 std::vector<MemoryTable> tables() {
   std::vector<MemoryTable> all = {baseline::kVectorMemory, baseline::kVectorLanes};
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(RUBIA_ONE_VECTOR_TABLE)
   if (hostIsa() >= HostIsa::Avx2)
     all.insert(all.end(), {avx2::kVectorMemory, avx2::kVectorLanes});
   if (hostIsa() >= HostIsa::Avx512)

@@ -34,7 +34,7 @@ struct FastTables {
 
 /// Those for this machine.
 static const FastTables &fastTables() {
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(RUBIA_ONE_VECTOR_TABLE)
   static const FastTables tables =
       hostIsa() == HostIsa::Avx512 ? FastTables{avx512::kVectorMemory, avx512::kVectorLanes}
       : hostIsa() == HostIsa::Avx2 ? FastTables{avx2::kVectorMemory, avx2::kVectorLanes}

@@ -17,7 +17,7 @@ extern const GenerationFact observedDivScale, productsFlush16;
 namespace rubia::emulator {
 
 const VectorPath &vectorPath() {
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(RUBIA_ONE_VECTOR_TABLE)
   switch (hostIsa()) {
   case HostIsa::Avx512:
     return avx512::kVectorPath;

@@ -21,7 +21,8 @@ namespace rubia::emulator {
 namespace baseline {
 #include "emulator/lib/vector/VectorAluTables.def"
 }
-#if defined(__x86_64__) // elsewhere there is one set of tables, in the host's own vectors
+// Elsewhere there is one set of tables, in the host's own vectors.
+#if defined(__x86_64__) && !defined(RUBIA_ONE_VECTOR_TABLE)
 namespace avx2 {
 #include "emulator/lib/vector/VectorAluTables.def"
 }
@@ -42,7 +43,7 @@ static Index makeIndex(std::initializer_list<SemanticsTable> tables) {
 }
 
 static HostIsa findHostIsa() {
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(RUBIA_ONE_VECTOR_TABLE)
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
               __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
               __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
@@ -77,7 +78,7 @@ const Semantics *findVectorAlu(llvm::StringRef name, HostIsa isa) {
 #undef VECTOR_ALU_TABLE
     return index.lookup(name);
   }
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(RUBIA_ONE_VECTOR_TABLE)
   case HostIsa::Avx2: {
 #define VECTOR_ALU_TABLE(name) avx2::name,
     static const Index index = makeIndex({
