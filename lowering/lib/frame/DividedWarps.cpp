@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/frame/DividedWarps.h"
 #include "lowering/lib/frame/FunctionLowering.h"
-#include "lowering/lib/frame/LaunchState.h"
+#include "lowering/lib/frame/RuntimeErrors.h"
 #include "lowering/lib/frame/UnitLowering.h"
 
 using namespace llvm;
@@ -49,13 +49,12 @@ void DividedWarps::note(const ptx::Instruction &branch, size_t number) {
 void DividedWarps::check(const ptx::Instruction &instruction, ArrayRef<size_t> branches) {
   fn.begin(instruction);
   IRBuilder<> &b = fn.builder();
-  UnitLowering &unit = fn.unit();
   SmallVector<uint32_t> bits(slots.size());
   std::string lines;
   for (size_t number : branches) {
     bits[number / 32] |= 1u << number % 32;
     const ptx::Instruction &branch = fn.ptxFunction().body[longWays[number].branch];
-    lines += (lines.empty() ? "" : ", ") + unit.describe(fn.ptxFunction(), branch);
+    lines += (lines.empty() ? "" : ", ") + fn.unit().describe(fn.ptxFunction(), branch);
   }
   Value *isDivided = b.getFalse();
   for (auto [mask, slot] : zip(bits, slots))
@@ -64,16 +63,10 @@ void DividedWarps::check(const ptx::Instruction &instruction, ArrayRef<size_t> b
           isDivided, b.CreateIsNotNull(b.CreateAnd(b.CreateLoad(b.getInt32Ty(), slot), mask)));
   if (instruction.guard.reg != ptx::kNone)
     isDivided = b.CreateAnd(isDivided, fn.guardOf(instruction));
-  BasicBlock *apart = fn.newBlock("apart"), *together = fn.newBlock("together");
-  b.CreateCondBr(isDivided, apart, together);
-  b.SetInsertPoint(apart);
-  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling,
-           unit.addTrap(unit.describe(fn.ptxFunction(), instruction) +
-                        ": threads of a warp come to '" + instruction.spelling->text.str() +
-                        "' on several ways of a branch, which are too long for them to meet (" +
-                        lines + ")"));
-  b.CreateUnreachable();
-  b.SetInsertPoint(together);
+  failIf(fn, instruction, isDivided, abi::TrapReason::NeedsIndependentScheduling,
+         "threads of a warp come to it on several ways of a branch, which are too long for them to "
+         "meet (" +
+             lines + ")");
 }
 
 } // namespace rubia::lowering
