@@ -75,7 +75,8 @@ struct Options {
   ///   with none leaving, until the kernel ends with TrapReason::NeedsIndependentScheduling. A
   ///   round takes about a microsecond.
   settings::Code code;
-  uint32_t spinLimit = 0; // if it is not 0: so many rounds, whatever `code` says
+  uint32_t spinLimit = 0;      // if it is not 0: so many rounds, whatever `code` says
+  uint32_t mostRounds() const; // by both
   Fit fit = Fit::Fast;
 };
 

@@ -17,8 +17,18 @@ using namespace llvm;
 namespace rubia::settings::WarpFormChoice {
 extern const Word Auto, Checked, HalfFilled, Packed;
 } // namespace rubia::settings::WarpFormChoice
+namespace rubia::settings::WarpWaits {
+extern const Word Short;
+} // namespace rubia::settings::WarpWaits
 
 namespace rubia::lowering {
+
+uint32_t Options::mostRounds() const {
+  if (spinLimit)
+    return spinLimit;
+  // The more, the 30 bits that frame/MissedBarriers.cpp counts in.
+  return code.is(settings::WarpWaits::Short) ? 1 << 22 : (1 << 30) - 1;
+}
 
 char LoweringError::ID;
 

@@ -343,7 +343,7 @@ TEST(SpinLoops, MetadataAndTrapsNameTheLoop) {
                         R"('ld.volatile.global.u32' of line 17"])"));
   EXPECT_THAT(result.metadata(), HasSubstr(R"("traps":["k:17)"));
   EXPECT_TRUE(hasInOrder(result.text(), {"spin.enter:", "ballot", "spin.again:", "ballot",
-                                         "icmp eq i32 *, 1073741824", "store i32 4"}));
+                                         "icmp eq i32 *, 1073741823", "store i32 4"}));
 }
 
 // The answer may come from another GPU, minutes later.
@@ -352,6 +352,6 @@ TEST(SpinLoops, TheUserSaysHowLongTheyWait) {
       kernelWith("L: ld.volatile.global.u32 %r0, [%rd1]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;");
   Options quick;
   quick.code.set(settings::WarpWaits::Short);
-  EXPECT_TRUE(hasInOrder(lowered(wait).text(), {"spin.again:", "icmp eq i32 *, 1073741824"}));
+  EXPECT_TRUE(hasInOrder(lowered(wait).text(), {"spin.again:", "icmp eq i32 *, 1073741823"}));
   EXPECT_TRUE(hasInOrder(lowered(wait, quick).text(), {"spin.again:", "icmp eq i32 *, 4194304"}));
 }

@@ -58,7 +58,7 @@ static void countBarriersAlone(FunctionLowering &fn, const ptx::Instruction &bar
   BasicBlock *alone = fn.newBlock("alone"), *together = fn.newBlock("together");
   b.CreateCondBr(b.CreateAnd(b.CreateICmpNE(present, b.getInt32(3)), areTwo), alone, together);
   b.SetInsertPoint(alone);
-  const uint32_t limit = fn.options().spinLimit;
+  const uint32_t limit = fn.options().mostRounds();
   Value *count = b.CreateAdd(b.CreateLShr(before, 2), b.getInt32(1));
   endIf(fn, b.CreateICmpEQ(count, b.getInt32(limit)),
         unit.describe(fn.ptxFunction(), barrier) + ": a warp may wait at '" +

@@ -11,7 +11,7 @@
 // In the checked form a loop may have a barrier in each round, and end by what the other warp of
 // the wave writes, who has left it. Nobody is late then, since that warp never goes on. So the
 // barriers that a warp passes without the other are counted, and the kernel ends at
-// Options::spinLimit.
+// Options::mostRounds().
 #pragma once
 
 #include "ptx-frontend/Module.h"

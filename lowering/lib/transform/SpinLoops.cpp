@@ -14,10 +14,6 @@
 
 using namespace llvm;
 
-namespace rubia::settings::WarpWaits {
-extern const Word Short;
-} // namespace rubia::settings::WarpWaits
-
 namespace rubia::lowering {
 
 namespace {
@@ -163,12 +159,6 @@ std::string describe(FunctionLowering &fn, const OwnWarpWait &wait) {
          std::to_string(fn.unit().diagnosticAt(poll.place, function, "", false).line);
 }
 
-uint32_t mostRounds(const Options &options) {
-  if (options.spinLimit)
-    return options.spinLimit;
-  return options.code.is(settings::WarpWaits::Short) ? 1 << 22 : 1 << 30;
-}
-
 void watch(FunctionLowering &fn, BasicBlock *header, const OwnWarpWait &wait) {
   UnitLowering &unit = fn.unit();
   std::string what = describe(fn, wait);
@@ -204,7 +194,7 @@ void watch(FunctionLowering &fn, BasicBlock *header, const OwnWarpWait &wait) {
                      b.CreateAdd(b.CreateLoad(i32, rounds), b.getInt32(1)), b.getInt32(0));
   b.CreateStore(now, last);
   b.CreateStore(count, rounds);
-  b.CreateCondBr(b.CreateICmpEQ(count, b.getInt32(mostRounds(fn.options()))), stuck, header);
+  b.CreateCondBr(b.CreateICmpEQ(count, b.getInt32(fn.options().mostRounds())), stuck, header);
 
   b.SetInsertPoint(stuck);
   emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling, unit.addTrap(what));
