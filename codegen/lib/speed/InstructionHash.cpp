@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/InstructionHash.h"
 #include "llvm/CodeGen/MachineInstr.h"
+#include <atomic>
 
 using namespace llvm;
 
 namespace rubia::codegen {
 
+static std::atomic<bool> wasAsked;
+
 void hashInstructionsByWords() {}
+
+bool wereInstructionsHashedByWords() { return wasAsked; }
 
 /// Equal operands (MachineOperand::isIdenticalTo) have equal words.
 static uint64_t wordOf(const MachineOperand &operand) {
@@ -27,6 +32,7 @@ extern "C" {
 // MachineInstrExpressionTrait::getHashValue(const MachineInstr *const &)
 unsigned __wrap__ZN4llvm27MachineInstrExpressionTrait12getHashValueERKPKNS_12MachineInstrE(
     const MachineInstr *const &inst) {
+  rubia::codegen::wasAsked.store(true, std::memory_order_relaxed);
   uint64_t hash = inst->getOpcode();
   for (const MachineOperand &operand : inst->operands()) {
     // Two instructions may be equal but for the values that they make.
