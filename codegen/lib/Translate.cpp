@@ -23,6 +23,8 @@ namespace rubia::codegen {
 namespace {
 
 constexpr const char *kMetadataName = "rubia.metadata";
+/// Who made the module has run the verifier on it.
+constexpr const char *kVerifiedName = "rubia.verified";
 constexpr const char *kVersionFlag = "amdhsa_code_object_version";
 
 Error malformed(const Twine &message, StringRef function = {}) {
@@ -187,7 +189,9 @@ Error prepare(Module &module, TargetMachine &machine, const TargetId &target,
   if (module.getDataLayout() != layout)
     return malformed("the module's data layout is '" + module.getDataLayoutStr() + "', expected '" +
                      layout.getStringRepresentation() + "'");
-  if (Error error = verify(module, "from lowering"))
+  if (NamedMDNode *mark = module.getNamedMetadata(kVerifiedName))
+    mark->eraseFromParent();
+  else if (Error error = verify(module, "from lowering"))
     return error;
   for (Function &function : module)
     if (Error error = reconcileAttributes(function, target))

@@ -145,6 +145,7 @@ Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit
   raw_string_ostream os(broken);
   if (verifyModule(*module, &os))
     return createStringError("lowering made invalid IR: %s", broken.c_str());
+  module->getOrInsertNamedMetadata("rubia.verified"); // code generation need not ask again
   return module;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What LLVM cannot do becomes an error that names the function, and never ends the process.
+#include "codegen/lib/Translate.h"
 #include "tests/codegen/ModuleFromText.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
 using namespace rubia::codegen;
@@ -40,6 +42,20 @@ TEST(Diagnostics, VerifierNamesTheFunction) {
   EXPECT_EQ(failure.fault, Fault::Malformed);
   EXPECT_EQ(failure.function, "bad");
   EXPECT_CONTAINS(failure.text, "invalid LLVM IR from lowering");
+}
+
+// Lowering runs the verifier, and says so.
+TEST(Diagnostics, AVerifiedModuleIsNotVerifiedAgain) {
+  ModuleSource source;
+  auto module = source.parse("define i32 @bad(i32 %a) {\n  ret i32 %a\n}\n");
+  ASSERT_TRUE(module);
+  module->begin()->getEntryBlock().getTerminator()->eraseFromParent();
+  module->getOrInsertNamedMetadata("rubia.verified");
+  const TargetId target = cantFail(parseTargetId("gfx1100"));
+  TargetMachine &machine = *cantFail(targetMachine(target, 3));
+  EXPECT_FALSE(prepare(*module, machine, target, 5));
+  EXPECT_FALSE(module->getNamedMetadata("rubia.verified"));
+  EXPECT_CONTAINS(failureOf(prepare(*module, machine, target, 5)).text, "from lowering");
 }
 
 TEST(Diagnostics, TooMuchLds) {
