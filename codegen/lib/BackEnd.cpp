@@ -6,6 +6,7 @@
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/FreshPass.h"
 #include "codegen/lib/LimitedSinking.h"
+#include "codegen/lib/PassNames.h"
 #include "codegen/lib/ShortRegions.h"
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/WideIndexes.h"
@@ -47,32 +48,11 @@ namespace rubia::codegen {
 
 namespace {
 
-/// Follows debug variables through registers. Where there are none it looks at every instruction to
-/// find that out, 6 % of the back end.
-constexpr StringLiteral kDebugValues = "Live DEBUG_VALUE analysis";
-/// For what lowering never makes, or what others have done: no kernel of benchmarks/quality changes
-/// without them (docs/passes.md).
-constexpr StringLiteral kLeftOut[] = {
-    "AMDGPU Uniform Intrinsic Combine",
-    "Canonicalize Freeze Instructions in Loops",
-    "Constant Hoisting",
-    "Expand memcmp() to load/stores",
-    "Merge contiguous icmps into a memcmp",
-    "Nary reassociation",
-    "Partially inline calls to library functions",
-    "Replace intrinsics with calls to vector library",
-};
-/// LLVM has several of these.
-constexpr StringLiteral kEarlyCse = "Early CSE";
-constexpr StringLiteral kCopies = "Machine Copy Propagation Pass";
-
 bool hasDebugVariables(const Module &module) {
   return any_of(module.debug_compile_units(), [](const DICompileUnit *unit) {
     return unit->getEmissionKind() == DICompileUnit::FullDebug;
   });
 }
-/// Adds up numbers of functions by their addresses, and never forgets one.
-constexpr StringLiteral kMemoryBounds = "Analysis if a function is memory bound";
 
 /// The back end's passes. The last of them, which prints the code, tells what memory accesses were.
 class BackEnd : public legacy::PassManager {
@@ -148,7 +128,7 @@ public:
       legacy::PassManager::add(makeBranchMasks());
     if (pass->getPassName() == kMemoryLegalizer)
       legacy::PassManager::add(makeWholeAccesses());
-    if (pass->getPassName() == "AMDGPU Assembly Printer") {
+    if (pass->getPassName() == kPrinter) {
       auto &printer = static_cast<AsmPrinter &>(*pass);
       printer.addAsmPrinterHandler(makeAccessNotes(printer));
       printer.addAsmPrinterHandler(makeRegisterCount(count));
