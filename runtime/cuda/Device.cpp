@@ -158,7 +158,10 @@ static constexpr int sharedPerBlockOptin(unsigned capability) {
                           : 48 << 10;
 }
 
-int Device::maxSharedPerBlock() { return abi::kMaxSharedBytes; }
+// Closed libraries are told a capability of their own, which has no more than 8.9.
+int Device::maxSharedPerBlock() {
+  return std::max(sharedPerBlockOptin(89), sharedPerBlockOptin(capabilityForFile("")));
+}
 int Device::ldsPerBlock() const {
   return hip().attribute(HipAttribute::MaxSharedMemoryPerBlock, hipDevice);
 }

@@ -116,7 +116,8 @@ struct Device : FoundDevice {
   std::atomic<bool> isFaulty = false;       // since the last of these a kernel of it has failed
 
   int attribute(int attribute, unsigned capability) const;
-  /// Static and dynamic shared memory that a CTA can have, wherever it lies.
+  /// Static and dynamic shared memory that a CTA can have, wherever it lies: what programs are
+  /// told, and at least that of capability 8.9.
   static int maxSharedPerBlock();
   int ldsPerBlock() const;
 };

@@ -135,7 +135,7 @@ class Tree(unittest.TestCase):
         self.assertEqual(completed("rubia", "prec"), ["precompile"])
         self.assertEqual(completed("rubia", "cache", "st"), ["stats"])
         self.assertEqual(completed("rubia", "run", "--device", "e"), ["emulator"])
-        self.assertEqual(completed("rubia", "compile", "--warp"), ["--warp-form"])
+        self.assertEqual(completed("rubia", "compile", "--warp-f"), ["--warp-form"])
         # Behind the program's name its own arguments stand.
         self.assertEqual(completed("rubia", "run", "--device", "hip", "/bin/ls", "--dev"), [])
 
