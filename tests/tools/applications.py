@@ -46,7 +46,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 with tempfile.TemporaryDirectory() as folder:
     compiler = apps.App("torch-compile", types.SimpleNamespace(into=pathlib.Path(folder), rubia=""))
-    variables = compiler.environment("cache.gfx942")
+    variables = compiler.environment("cache.gfx942", "gfx942")
     kept = [compiler.place.inner(pathlib.Path(variables[name])) for name in ("RUBIA_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")]
     for path in kept:
         path.mkdir(parents=True)
@@ -58,12 +58,14 @@ with tempfile.TemporaryDirectory() as folder:
     arch = "gfx942"
     assert distributed.under(arch)[:5] == ["run", "--device", "emulator", "--arch", f"{arch},{arch}"], distributed.under(arch)
     assert compiler.under(arch)[4] == arch, compiler.under(arch)
+    limits = [distributed.environment("cache", target).get("NCCL_NTHREADS") for target in (arch, "gfx1100")]
+    assert limits == ["256", None], limits
     # NCCL is of the Debian itself: there is nothing of the index.
     library = pathlib.Path(folder) / "pytorch" / "root" / distributed.about["kernels"][0]
     library.parent.mkdir(parents=True)
     library.touch()
     assert distributed.place.files(distributed.about["kernels"][0]) == [library]
-    assert "PYTHONPATH" in compiler.environment("cache") and "PYTHONPATH" not in distributed.place.environment()
+    assert "PYTHONPATH" in compiler.environment("cache", "gfx942") and "PYTHONPATH" not in distributed.place.environment()
     said = []
     apps.command, apps.output = lambda words, log, **options: said.append(" ".join(map(str, words))), lambda words: " ".join(map(str, words))
     distributed.place.beside.install = lambda: None
