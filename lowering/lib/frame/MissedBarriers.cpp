@@ -2,6 +2,7 @@
 #include "lowering/lib/frame/MissedBarriers.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
+#include "lowering/lib/frame/RuntimeErrors.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 
@@ -34,17 +35,6 @@ static Value *placeOfWord(FunctionLowering &fn) {
   return b.CreateGEP(b.getInt32Ty(), words, fn.launch().waveIndex());
 }
 
-static void endIf(FunctionLowering &fn, Value *condition, const std::string &why) {
-  UnitLowering &unit = fn.unit();
-  IRBuilder<> &b = fn.builder();
-  BasicBlock *late = fn.newBlock("late"), *inTime = fn.newBlock("in.time");
-  b.CreateCondBr(condition, late, inTime);
-  b.SetInsertPoint(late);
-  emitTrap(b, unit, abi::TrapReason::NeedsIndependentScheduling, unit.addTrap(why));
-  b.CreateUnreachable();
-  b.SetInsertPoint(inTime);
-}
-
 // A warp may wait at barriers, round by round, for what the other warp of its wave has yet to do.
 // The other one cannot go on as long as this one does. `before` is the word before the barrier, and
 // `present` who is here. Above the bits of the warps the word counts barriers without one of them.
@@ -60,7 +50,7 @@ static void countBarriersAlone(FunctionLowering &fn, const ptx::Instruction &bar
   b.SetInsertPoint(alone);
   const uint32_t limit = fn.options().mostRounds();
   Value *count = b.CreateAdd(b.CreateLShr(before, 2), b.getInt32(1));
-  endIf(fn, b.CreateICmpEQ(count, b.getInt32(limit)),
+  endIf(fn, b.CreateICmpEQ(count, b.getInt32(limit)), abi::TrapReason::NeedsIndependentScheduling,
         unit.describe(fn.ptxFunction(), barrier) + ": a warp may wait at '" +
             barrier.spelling->text.str() +
             "' for the warp that shares a wave with it: it has passed " + std::to_string(limit) +
@@ -86,7 +76,8 @@ static void refuseLate(FunctionLowering &fn, const ptx::Instruction &instruction
                                     Align(4), AtomicOrdering::Monotonic,
                                     b.getContext().getOrInsertSyncScopeID("workgroup"));
   missed = b.CreateIntrinsic(b.getInt32Ty(), Intrinsic::amdgcn_readfirstlane, {missed});
-  endIf(fn, b.CreateIsNotNull(b.CreateAnd(missed, present)), whyLate(fn, instruction));
+  endIf(fn, b.CreateIsNotNull(b.CreateAnd(missed, present)),
+        abi::TrapReason::NeedsIndependentScheduling, whyLate(fn, instruction));
   if (isBarrier && unit.warpForm.isChecked)
     countBarriersAlone(fn, instruction, place, missed, present);
 }

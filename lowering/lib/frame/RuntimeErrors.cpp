@@ -7,20 +7,24 @@ using namespace llvm;
 
 namespace rubia::lowering {
 
-void failIf(FunctionLowering &fn, const ptx::Instruction &inst, Value *condition,
-            abi::TrapReason reason, const Twine &what) {
-  if (auto *known = dyn_cast<ConstantInt>(condition); known && known->isZero())
-    return;
+void endIf(FunctionLowering &fn, Value *condition, abi::TrapReason reason, std::string text) {
   IRBuilder<> &b = fn.builder();
   UnitLowering &unit = fn.unit();
   BasicBlock *fails = fn.newBlock("fails"), *next = fn.newBlock("right");
   b.CreateCondBr(condition, fails, next);
   b.SetInsertPoint(fails);
-  std::string text = unit.describe(fn.ptxFunction(), inst) + ": '" + inst.spelling->text.str() +
-                     "': " + what.str();
-  emitTrap(b, unit, reason, unit.addTrap(text));
+  emitTrap(b, unit, reason, unit.addTrap(std::move(text)));
   b.CreateUnreachable();
   b.SetInsertPoint(next);
+}
+
+void failIf(FunctionLowering &fn, const ptx::Instruction &inst, Value *condition,
+            abi::TrapReason reason, const Twine &what) {
+  if (auto *known = dyn_cast<ConstantInt>(condition); known && known->isZero())
+    return;
+  endIf(fn, condition, reason,
+        fn.unit().describe(fn.ptxFunction(), inst) + ": '" + inst.spelling->text.str() +
+            "': " + what.str());
 }
 
 void failIfMisaligned(FunctionLowering &fn, const ptx::Instruction &inst, Value *pointer,

@@ -8,7 +8,10 @@
 
 namespace rubia::lowering {
 
-/// The builder goes on where the condition is false.
+/// Ends the kernel with a report of this text. The builder goes on where the condition is false.
+void endIf(FunctionLowering &fn, llvm::Value *condition, abi::TrapReason reason, std::string text);
+
+/// The same, with a text that begins with the instruction and its place.
 void failIf(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *condition,
             abi::TrapReason reason, const llvm::Twine &what);
 
