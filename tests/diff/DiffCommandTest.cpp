@@ -255,15 +255,19 @@ TEST(DiffCommand, OrdersOfAtomicsAreTried) {
 TEST(DiffCommand, ComparesWithSeveralRecordings) {
   const auto with = [](std::array<int, 3> apart) {
     std::string files;
+    std::vector<std::string> names;
     for (int i = 0; i < 3; ++i) {
       const std::string path = makeCapsule(0, sums(), true, uint32_t(kSum + 5000 + apart[i]),
                                            kAddress + (uint64_t(i) << 22));
-      const std::string name = path + "." + std::to_string(i);
+      const std::string &name = names.emplace_back(path + "." + std::to_string(i));
       rename(path.c_str(), name.c_str());
       files += " '" + name + "'";
     }
-    return diff(makeCapsule(0, sums(), true, kSum + 5000),
-                "--arch gfx1100 --json - --recordings" + files);
+    const std::string result = diff(makeCapsule(0, sums(), true, kSum + 5000),
+                                    "--arch gfx1100 --json - --recordings" + files);
+    for (const std::string &name : names)
+      unlink(name.c_str());
+    return result;
   };
   const std::string within = with({-1000, -8000, -4900});
   expectIn(within, "gfx1100: launch 0 k: within the recordings: line 22: red.global.add.f32");

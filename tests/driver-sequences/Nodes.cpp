@@ -731,6 +731,7 @@ SEQUENCE(graph_printed) {
   cu("cuGraphDebugDotPrint", graph, "/nowhere/driver-sequences.dot", 0u);
   cu("cuGraphDebugDotPrint", graph, static_cast<const char *>(nullptr), 0u);
   cu("cuGraphDebugDotPrint", graph, "/tmp/driver-sequences.dot", 1u << 20);
+  unlink("/tmp/driver-sequences.dot");
 }
 
 SEQUENCE(node_attributes) {

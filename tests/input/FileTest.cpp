@@ -3,6 +3,7 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 #include <fcntl.h>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,7 +17,8 @@ namespace {
 class InputFile : public testing::Test {
 protected:
   void SetUp() override { ASSERT_FALSE(sys::fs::createUniqueDirectory("rubia-input", folder)); }
-  void TearDown() override { (void)sys::fs::remove_directories(folder); }
+  // LLVM's function leaves FIFOs.
+  void TearDown() override { std::filesystem::remove_all(folder.str().str()); }
   std::string path(StringRef name) { return (folder + "/" + name).str(); }
   std::string write(StringRef name, StringRef text) {
     std::error_code error;
