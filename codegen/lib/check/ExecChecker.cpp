@@ -21,6 +21,8 @@ namespace {
 
 constexpr uint32_t kCodeSymbol = ~0u; ///< of an address in the code, whose low half `number` is
 
+using ExecValue = std::array<MaskValue, 2>; ///< its halves
+
 struct Step {
   uint64_t address;
   Rule rule;
@@ -43,8 +45,8 @@ struct Callees {
 
 struct Block {
   BasicBlock basic;
-  size_t first = 0, end = 0;       ///< steps
-  std::optional<MaskState> before; ///< none while no way to it is known
+  size_t first = 0, end = 0;         ///< steps
+  std::unique_ptr<MaskState> before; ///< none while no way to it is known
 };
 
 class FunctionCheck {
@@ -65,7 +67,7 @@ private:
   void execute(const Step &step);
   void executeScalar(const Step &step);
   void executeVector(const Step &step);
-  void checkExecAfter(const Step &step, const MaskState &previous);
+  void checkExecAfter(const Step &step, const ExecValue &previous);
   void checkWholeWave(const Step &step);
 
   RegisterRange rangeOf(const MCInst &inst, unsigned index) const;
@@ -122,7 +124,7 @@ void FunctionCheck::read(ArrayRef<DecodedInstruction> instructions) {
   }
   size_t step = 0;
   for (BasicBlock &found : basicBlocks(begin, end, edges)) {
-    Block &block = blocks.emplace_back(Block{std::move(found), step, 0, std::nullopt});
+    Block &block = blocks.emplace_back(Block{std::move(found), step, 0, nullptr});
     while (step < steps.size() && steps[step].address < block.basic.end)
       ++step;
     block.end = step;
@@ -132,7 +134,7 @@ void FunctionCheck::read(ArrayRef<DecodedInstruction> instructions) {
 void FunctionCheck::analyse() {
   if (blocks.empty())
     return;
-  blocks[0].before = MaskState::atEntry();
+  blocks[0].before = std::make_unique<MaskState>(MaskState::atEntry());
   std::set<size_t> pending = {0};
   while (!pending.empty()) {
     Block &block = blocks[*pending.begin()];
@@ -142,9 +144,9 @@ void FunctionCheck::analyse() {
     for (size_t i = block.first; i < block.end; ++i)
       execute(steps[i]);
     for (size_t successor : block.basic.successors) {
-      std::optional<MaskState> &before = blocks[successor].before;
+      std::unique_ptr<MaskState> &before = blocks[successor].before;
       if (!before)
-        before = state;
+        before = std::make_unique<MaskState>(state);
       else if (!before->join(state))
         continue;
       pending.insert(successor);
@@ -228,10 +230,10 @@ void FunctionCheck::overwrite(const MCInst &inst) {
     for (unsigned i = range.first; i < unsigned(range.first) + range.count; ++i)
       if (range.file == RegisterRange::Scalar)
         state.scalars[i] = {};
-      else if (range.file == RegisterRange::Vector && !state.lanes.empty())
-        state.lanes.erase({LanePlace::Vector, 0, i});
-      else if (range.file == RegisterRange::Accumulation && !state.lanes.empty())
-        state.lanes.erase({LanePlace::Accumulation, 0, i});
+      else if (range.file == RegisterRange::Vector)
+        state.forgetLanes({LanePlace::Vector, 0, i});
+      else if (range.file == RegisterRange::Accumulation)
+        state.forgetLanes({LanePlace::Accumulation, 0, i});
   });
 }
 
@@ -355,10 +357,10 @@ void FunctionCheck::executeVector(const Step &step) {
       return overwrite(inst);
     MaskValue value = valueOf(inst, 1, 0);
     if (value.kind == MaskValue::Data) {
-      if (auto known = state.lanes.find(*vector); known != state.lanes.end())
-        known->second.erase(*lane);
+      if (state.lanes().contains(*vector))
+        state.writableLanes()[*vector].erase(*lane);
     } else {
-      state.lanes[*vector][*lane] = value;
+      state.writableLanes()[*vector][*lane] = value;
     }
     return;
   }
@@ -366,8 +368,8 @@ void FunctionCheck::executeVector(const Step &step) {
     std::optional<LanePlace> source = placeOf(rangeOf(inst, 1));
     std::optional<unsigned> lane = laneOf(inst, 2);
     overwrite(inst);
-    if (auto known = source ? state.lanes.find(*source) : state.lanes.end();
-        lane && known != state.lanes.end())
+    if (auto known = source ? state.lanes().find(*source) : state.lanes().end();
+        lane && known != state.lanes().end())
       if (auto value = known->second.find(*lane); value != known->second.end())
         state.scalars[rangeOf(inst, 0).first] = value->second;
     return;
@@ -383,7 +385,7 @@ void FunctionCheck::executeVector(const Step &step) {
       if (isWhole())
         state.copyLanes(*vector, *place);
       else
-        state.lanes.erase(*place);
+        state.forgetLanes(*place);
     }
     return;
   case Rule::LoadScratch:
@@ -405,9 +407,7 @@ uint64_t FunctionCheck::calleeOf(const Step &step) const {
 void FunctionCheck::execute(const Step &step) {
   if (isReporting)
     checkWholeWave(step);
-  MaskState previous;
-  if (step.writesExec)
-    previous.scalars = state.scalars;
+  const ExecValue previous = {state.scalars[kExec], state.scalars[kExec + 1]};
   const uint64_t callee = step.flow.kind == Flow::Kind::Call ? calleeOf(step) : 0;
   switch (step.rule) {
   case Rule::Nothing:
@@ -458,10 +458,10 @@ bool FunctionCheck::setsAll(const Step &step) const {
 }
 
 /// EXEC is a mask again behind what is wrong, so that one mistake is reported once.
-void FunctionCheck::checkExecAfter(const Step &step, const MaskState &previous) {
+void FunctionCheck::checkExecAfter(const Step &step, const ExecValue &previous) {
   const bool opens = setsAll(step);
   // LLVM enters no region within another one. Where assembly does, it knows its lanes.
-  if (opens && !previous.scalars[kExec].isMask()) {
+  if (opens && !previous[0].isMask()) {
     isOwn = true;
   } else if (isOwn) {
     isOwn = step.rule != Rule::Copy;
@@ -472,7 +472,7 @@ void FunctionCheck::checkExecAfter(const Step &step, const MaskState &previous) 
   }
   for (unsigned half = 0; half < 2; ++half) {
     MaskValue &exec = state.scalars[kExec + half];
-    bool wasWhole = !previous.scalars[kExec + half].isMask();
+    bool wasWhole = !previous[half].isMask();
     if (exec.isMask() || (exec.isLanes() && (opens || wasWhole)))
       continue;
     if (isReporting)
@@ -538,8 +538,9 @@ Error checkExec(const DecodedProgram &program) {
   }
   closeOverCalls(checks, functions, callees);
   Violations violations("EXEC");
-  for (auto [function, check] : zip_equal(functions, checks))
-    violations.add(function, check.check());
+  // What is known of a function's blocks goes with its check: that of a library takes gigabytes.
+  for (auto &&[function, check] : zip_equal(functions, checks))
+    violations.add(function, FunctionCheck(std::move(check)).check());
   return violations.take();
 }
 

@@ -54,7 +54,7 @@ MaskState MaskState::atEntry() {
 }
 
 /// Leaves what both have. Most often that is all, so nothing is made anew.
-static bool joinLanes(std::map<unsigned, MaskValue> &ours,
+static bool joinPlace(std::map<unsigned, MaskValue> &ours,
                       const std::map<unsigned, MaskValue> &theirs) {
   bool changed = false;
   auto other = theirs.begin();
@@ -81,21 +81,42 @@ bool MaskState::join(const MaskState &other) {
     changed |= value != scalars[i];
     scalars[i] = value;
   }
-  for (auto place = lanes.begin(); place != lanes.end();) {
-    auto theirs = other.lanes.find(place->first);
-    changed |= theirs == other.lanes.end() || joinLanes(place->second, theirs->second);
-    const bool isGone = theirs == other.lanes.end() || place->second.empty();
-    place = isGone ? lanes.erase(place) : std::next(place);
-  }
+  if (sharedLanes != other.sharedLanes)
+    changed |= joinLanes(other.lanes());
   return changed;
 }
 
+bool MaskState::joinLanes(const Lanes &others) {
+  Lanes ours = lanes();
+  bool changed = false;
+  for (auto place = ours.begin(); place != ours.end();) {
+    auto theirs = others.find(place->first);
+    changed |= theirs == others.end() || joinPlace(place->second, theirs->second);
+    const bool isGone = theirs == others.end() || place->second.empty();
+    place = isGone ? ours.erase(place) : std::next(place);
+  }
+  if (changed)
+    sharedLanes = std::make_shared<Lanes>(std::move(ours));
+  return changed;
+}
+
+Lanes &MaskState::writableLanes() {
+  if (sharedLanes.use_count() > 1)
+    sharedLanes = std::make_shared<Lanes>(*sharedLanes);
+  return *sharedLanes;
+}
+
+void MaskState::forgetLanes(const LanePlace &place) {
+  if (lanes().contains(place))
+    writableLanes().erase(place);
+}
+
 void MaskState::copyLanes(const LanePlace &from, const LanePlace &to) {
-  auto source = lanes.find(from);
-  if (source == lanes.end())
-    lanes.erase(to);
+  auto source = lanes().find(from);
+  if (source == lanes().end())
+    forgetLanes(to);
   else
-    lanes[to] = std::map(source->second);
+    writableLanes()[to] = std::map(source->second);
 }
 
 void Clobbers::add(RegisterRange range) {
@@ -116,13 +137,15 @@ void MaskState::call(const Clobbers &clobbers) {
   for (unsigned i = 0; i < kExec; ++i)
     if (clobbers.scalars[i] && (i < kFirstSavedScalar || i >= kFirstSavedScalar + kSavedScalars))
       scalars[i] = {};
-  std::erase_if(lanes, [&](const auto &entry) {
+  const auto isLost = [&](const auto &entry) {
     const LanePlace &place = entry.first;
     if (isSavedAcrossCalls(place))
       return false;
     const unsigned offset = place.kind == LanePlace::Accumulation ? Clobbers::kVectors : 0;
     return bool(clobbers.vectors[offset + unsigned(place.number)]);
-  });
+  };
+  if (llvm::any_of(lanes(), isLost))
+    std::erase_if(writableLanes(), isLost);
 }
 
 } // namespace rubia::codegen

@@ -6,6 +6,7 @@
 #include <array>
 #include <bitset>
 #include <map>
+#include <memory>
 #include <optional>
 
 namespace rubia::codegen {
@@ -59,20 +60,30 @@ struct Clobbers {
   bool operator==(const Clobbers &) const = default;
 };
 
-/// The registers at one point of the program.
+/// Values in lanes that v_writelane_b32 has written; nothing is known of others.
+using Lanes = std::map<LanePlace, std::map<unsigned, MaskValue>>;
+
+/// The registers at one point of the program. Copies have the same lanes until one of them writes
+/// some: most blocks write none, and a large function has gigabytes of them otherwise.
 struct MaskState {
   std::array<MaskValue, kScalarRegisters> scalars;
-  /// Values in lanes that v_writelane_b32 has written; nothing is known of others.
-  std::map<LanePlace, std::map<unsigned, MaskValue>> lanes;
 
   /// At the beginning of a function.
   static MaskState atEntry();
   /// Becomes what holds for both; whether it changed.
   bool join(const MaskState &other);
+  const Lanes &lanes() const { return *sharedLanes; }
+  Lanes &writableLanes();
+  void forgetLanes(const LanePlace &place);
   void copyLanes(const LanePlace &from, const LanePlace &to);
   /// What is left of it behind a call: callee-saved registers (AMDGPUUsage "Non-Kernel Functions"),
   /// and what the callee does not write, since LLVM allocates registers across functions.
   void call(const Clobbers &clobbers);
+
+private:
+  bool joinLanes(const Lanes &others);
+
+  std::shared_ptr<Lanes> sharedLanes = std::make_shared<Lanes>();
 };
 
 } // namespace rubia::codegen
