@@ -6,10 +6,12 @@ Nothing is taken from ccache, which would give the second build what the first o
 
 Usage: two_builds.py SOURCE CMAKE CPACK
 """
+import hashlib
 import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
@@ -27,6 +29,20 @@ def build(source, folder, cmake, cpack):
     return pack(clone / "build/release", cpack, out)
 
 
+def differences(one, other):
+    """What two tarballs do not have in common, a line each: a build takes half an hour, and goes with its folder."""
+    def members(path):
+        with tarfile.open(path) as archive:
+            return {m.name: (m.mode, m.size, m.mtime, m.type, m.linkname, m.isreg() and hashlib.sha256(archive.extractfile(m).read()).hexdigest())
+                    for m in archive}, archive.getnames()
+    (a, order), (b, other_order) = members(one), members(other)
+    for name in sorted(a.keys() | b.keys()):
+        if a.get(name) != b.get(name):
+            yield f"{name}: {a.get(name)}, {b.get(name)}"
+    if order != other_order:
+        yield "the files are in another order"
+
+
 def main():
     source, cmake, cpack = sys.argv[1:4]
     if subprocess.run(["git", "-C", source, "rev-parse", "--verify", "--quiet", "HEAD"], capture_output=True).returncode:
@@ -40,7 +56,7 @@ def main():
             time.sleep(1.1)  # another second, that no time of today is in them
         different = [a.name for a, b in zip(*made) if a.read_bytes() != b.read_bytes()]
         if different:
-            sys.exit(f"differ: {', '.join(different)}")
+            sys.exit("\n".join([f"differ: {', '.join(different)}", *differences(*(tarball for _, tarball in made))]))
         print("the same bytes:", *(file.name for file in made[0]))
 
 
