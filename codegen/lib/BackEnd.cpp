@@ -28,6 +28,7 @@
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/WholeWaveValues.h"
+#include "codegen/lib/speed/KeptFunctions.h"
 #include "codegen/lib/speed/MaskValues.h"
 #include "codegen/lib/speed/SparseLiveness.h"
 #include "llvm/ADT/SmallString.h"
@@ -46,13 +47,13 @@ using namespace llvm;
 
 namespace rubia::codegen {
 
-namespace {
-
 bool hasDebugVariables(const Module &module) {
   return any_of(module.debug_compile_units(), [](const DICompileUnit *unit) {
     return unit->getEmissionKind() == DICompileUnit::FullDebug;
   });
 }
+
+namespace {
 
 /// The back end's passes. The last of them, which prints the code, tells what memory accesses were.
 class BackEnd : public legacy::PassManager {
@@ -128,8 +129,11 @@ public:
       legacy::PassManager::add(makeBranchMasks());
     if (pass->getPassName() == kMemoryLegalizer)
       legacy::PassManager::add(makeWholeAccesses());
+    if (pass->getPassName() == kRegisterUse)
+      legacy::PassManager::add(makeKeptBodies());
     if (pass->getPassName() == kPrinter) {
       auto &printer = static_cast<AsmPrinter &>(*pass);
+      printer.addAsmPrinterHandler(makeKeptPrinter(printer));
       printer.addAsmPrinterHandler(makeAccessNotes(printer));
       printer.addAsmPrinterHandler(makeRegisterCount(count));
     }

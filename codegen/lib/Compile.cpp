@@ -15,6 +15,7 @@
 #include "codegen/lib/speed/DebugHistory.h"
 #include "codegen/lib/speed/Dominance.h"
 #include "codegen/lib/speed/InstructionHash.h"
+#include "codegen/lib/speed/KeptFunctions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -59,6 +60,9 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
 
   if (Error error = prepare(*module, **machine, *target, options.codeObjectVersion))
     return error;
+  if (kind == EmitKind::Object && !PassGate::isWanted(options))
+    if (Error error = takeKeptFunctions(*module, **machine, options))
+      return error;
   const PassGate gate(module->getContext(), options);
   return emitPrepared(*module, **machine, options.optLevel, kind);
 }

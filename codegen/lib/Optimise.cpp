@@ -14,6 +14,7 @@
 #include "codegen/lib/TargetForms.h"
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/fragments/NativeFragments.h"
+#include "codegen/lib/speed/KeptFunctions.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/Module.h"
@@ -127,8 +128,26 @@ std::string pipelineOf(const Module &module, unsigned level) {
   if (const size_t at = steps.find("," + kNumbering.str() + ",");
       at != std::string::npos && hasWholeWaves(module))
     steps.replace(at + 1, kNumbering.size(), kNumberingWithoutPhis);
-  text += "function(" + steps + "),";
-  return text + kLastStep.str();
+  return text + "function(" + steps + ")";
+}
+
+/// LLVM looks into no function that is naked. It would take it that the function needs all that the
+/// hardware starts a kernel with, for which kernels then have registers. The code that stands for a
+/// body (speed/KeptFunctions.h) needs nothing of that.
+Error runLastStep(Module &module, PassBuilder &builder, ModuleAnalysisManager &analyses) {
+  SmallVector<Function *> naked;
+  for (Function &function : module)
+    if (function.hasFnAttribute(kIsKept) && function.hasFnAttribute(Attribute::Naked)) {
+      function.removeFnAttr(Attribute::Naked);
+      naked.push_back(&function);
+    }
+  ModulePassManager last;
+  if (Error error = builder.parsePassPipeline(last, kLastStep))
+    return error;
+  last.run(module, analyses);
+  for (Function *function : naked)
+    function->addFnAttr(Attribute::Naked);
+  return Error::success();
 }
 
 /// Before the functions are inlined that it knows by their names, and as early as registers are
@@ -195,6 +214,9 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   } else if (Error error = builder.parsePassPipeline(pipeline, pipelineOf(module, optLevel)))
     return make_error<CodegenError>(Fault::System, toString(std::move(error)));
   pipeline.run(module, modules);
+  if (optLevel > 0)
+    if (Error error = runLastStep(module, builder, modules))
+      return make_error<CodegenError>(Fault::System, toString(std::move(error)));
   if (Error error = diagnostics.take())
     return error;
   return verify(module, "after optimisation");

@@ -27,6 +27,7 @@ inline constexpr llvm::StringLiteral kEarlyCse = "Early CSE";
 inline constexpr llvm::StringLiteral kCopies = "Machine Copy Propagation Pass";
 /// Adds up numbers of functions by their addresses, and never forgets one.
 inline constexpr llvm::StringLiteral kMemoryBounds = "Analysis if a function is memory bound";
+inline constexpr llvm::StringLiteral kRegisterUse = "Register Usage Information Collector Pass";
 inline constexpr llvm::StringLiteral kPrinter = "AMDGPU Assembly Printer";
 
 } // namespace rubia::codegen

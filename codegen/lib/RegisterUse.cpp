@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/RegisterUse.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/CodeGen/AsmPrinterHandler.h"
+#include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
+#include "llvm/CodeGen/TargetFrameLowering.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include "llvm/IR/Function.h"
 #include <algorithm>
 
 using namespace llvm;
@@ -18,6 +23,51 @@ unsigned usedOf(const MachineRegisterInfo &registers, const TargetRegisterClass 
     if (registers.isPhysRegUsed(all.getRegister(count - 1), /*SkipRegMaskTest=*/true))
       return count;
   return 0;
+}
+
+// Registers of 32 bits and less that code can write are in these classes, or named here.
+constexpr StringLiteral kClasses[] = {"VGPR_32", "AGPR_32", "SGPR_32"};
+constexpr StringLiteral kSingle[] = {"VCC_LO", "VCC_HI", "SCC", "M0", "FLAT_SCR_LO", "FLAT_SCR_HI"};
+// These are the same behind a function: SGPR32 is the stack pointer of LLVM's calls.
+constexpr StringLiteral kRestored[] = {"EXEC_LO", "EXEC_HI",   "MODE",
+                                       "SGPR32",  "SGPR_NULL", "SGPR_NULL_HI"};
+
+void noteWritten(const MachineRegisterInfo &registers, RegisterUse &use) {
+  const TargetRegisterInfo &info = *registers.getTargetRegisterInfo();
+  BitVector known(info.getNumRegUnits());
+  auto add = [&](MCRegister one, bool isRestored) {
+    if (!registers.isPhysRegModified(one))
+      return;
+    for (MCRegUnit unit : info.regunits(one))
+      known.set(unsigned(unit));
+    if (!isRestored)
+      use.written.push_back(one.id());
+  };
+  for (const TargetRegisterClass *all : info.regclasses())
+    if (is_contained(kClasses, info.getRegClassName(all)))
+      for (MCPhysReg one : *all)
+        add(one, is_contained(kRestored, info.getName(one)));
+  for (unsigned one = 1; one < info.getNumRegs(); ++one)
+    if (is_contained(kSingle, info.getName(one)) || is_contained(kRestored, info.getName(one)))
+      add(one, is_contained(kRestored, info.getName(one)));
+  use.knowsWritten = true;
+  for (unsigned one = 1; one < info.getNumRegs(); ++one)
+    if (!registers.def_empty(one))
+      for (MCRegUnit unit : info.regunits(one))
+        use.knowsWritten &= known.test(unsigned(unit));
+}
+
+void describe(const MachineFunction &function, RegisterUse &use) {
+  const MachineFrameInfo &frame = function.getFrameInfo();
+  noteWritten(function.getRegInfo(), use);
+  use.stackBytes = frame.getStackSize();
+  use.hasPlainStack =
+      !frame.hasVarSizedObjects() && !frame.hasCalls() &&
+      frame.getMaxAlign() <= function.getSubtarget().getFrameLowering()->getStackAlign();
+  Align alignment = function.getAlignment();
+  for (const MachineBasicBlock &block : function)
+    alignment = std::max(alignment, block.getAlignment());
+  use.alignment = alignment.value();
 }
 
 class RegisterCount : public AsmPrinterHandler {
@@ -38,6 +88,9 @@ public:
                                                 : nullptr)
         *count = std::max(*count, usedOf(registers, *all));
     }
+    if (use->wantsFunction &&
+        function->getFunction().getCallingConv() != CallingConv::AMDGPU_KERNEL)
+      describe(*function, *use);
   }
   void endModule() override {}
 

@@ -24,6 +24,9 @@ llvm::Error prepare(llvm::Module &module, llvm::TargetMachine &machine, const Ta
 /// An error that names the function, if LLVM's verifier finds anything.
 llvm::Error verify(llvm::Module &module, const llvm::Twine &when);
 
+/// Whether a debugger shows registers of PTX (RUBIA_DEBUG_INFO).
+bool hasDebugVariables(const llvm::Module &module);
+
 /// The middle end (Optimise.cpp).
 llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel);
 

@@ -45,9 +45,10 @@ TEST(PassNames, LlvmHasThem) {
     runBackEnd(processor, kText, passes);
     for (StringRef name : kLeftOut)
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
-    for (StringRef name : {kDebugValues, kMemoryBounds, kPrinter, kSinking, kScheduler,
-                           kLateScheduler, kSelection, kFinalizeSelection, kStructurizer,
-                           kWholeWaveAllocation, kMemoryLegalizer, kLiveVariables, kPhiElimination})
+    for (StringRef name :
+         {kDebugValues, kMemoryBounds, kPrinter, kRegisterUse, kSinking, kScheduler, kLateScheduler,
+          kSelection, kFinalizeSelection, kStructurizer, kWholeWaveAllocation, kMemoryLegalizer,
+          kLiveVariables, kPhiElimination})
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
     EXPECT_EQ(passes.count[kEarlyCse.str()], 3u) << processor.str(); // the second is left out
     EXPECT_EQ(passes.count[kCopies.str()], 2u) << processor.str();   // the first is left out

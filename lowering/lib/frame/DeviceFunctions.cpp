@@ -107,6 +107,13 @@ Function *UnitLowering::deviceFunction(DeviceLibrary library, StringRef name) {
   Function *made = lowering->functionFor(*function);
   made->setName("__rubia_" + name); // LLVM has ideas of its own about a function named malloc
   made->addFnAttr(Attribute::NoInline);
+  if (library == DeviceLibrary::Textures) {
+    // Compiled once, and not with each unit (codegen/lib/speed/KeptFunctions.h). They call nothing:
+    // where LLVM knows, a caller keeps its values out of the registers that such a function writes,
+    // and none is saved on a stack.
+    made->addFnAttr("rubia-kept");
+    made->addFnAttr(Attribute::NoRecurse);
+  }
   lowering->lowerBody(*function);
   return made;
 }

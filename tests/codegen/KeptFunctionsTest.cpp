@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that are compiled once: units have their machine code, and kernels the registers that
+// it needs.
+#include "codegen/lib/speed/KeptFunctions.h"
+#include "tests/Targets.h"
+#include "tests/codegen/ModuleFromText.h"
+#include <algorithm>
+#include <vector>
+
+using namespace llvm;
+using namespace rubia::codegen;
+using namespace rubia::codegen::test;
+
+namespace {
+
+// A function of a loop that keeps many values at once, and a kernel that keeps some around the
+// call.
+std::string textOf(StringRef mark, StringRef body, StringRef kernel = "k",
+                   StringRef factor = "%y") {
+  return (R"(
+target triple = "amdgcn-amd-amdhsa"
+declare i32 @llvm.amdgcn.workitem.id.x()
+define internal [2 x i32] @sampler(i64 %from, i32 %x, i32 %y) noinline nounwind norecurse )" +
+          mark + " {\n" + body + R"(}
+define amdgpu_kernel void @)" +
+          kernel + R"((ptr addrspace(1) %p, i64 %from, i32 %y) nounwind {
+  %lane = call i32 @llvm.amdgcn.workitem.id.x()
+  %to = getelementptr i32, ptr addrspace(1) %p, i32 %lane
+  %before = load i32, ptr addrspace(1) %to
+  %r = call [2 x i32] @sampler(i64 %from, i32 %lane, i32 )" +
+          factor + R"()
+  %r0 = extractvalue [2 x i32] %r, 0
+  %r1 = extractvalue [2 x i32] %r, 1
+  %sum = add i32 %r0, %r1
+  %all = xor i32 %sum, %before
+  store i32 %all, ptr addrspace(1) %to
+  ret void
+}
+)")
+      .str();
+}
+
+std::string loads() {
+  std::string text = "  %p = inttoptr i64 %from to ptr addrspace(1)\n"
+                     "  %q = getelementptr i32, ptr addrspace(1) %p, i32 %x\n";
+  for (int i = 0; i < 40; ++i)
+    text += "  %a" + std::to_string(i) + " = getelementptr i32, ptr addrspace(1) %q, i32 " +
+            std::to_string(i * 33) + "\n  %v" + std::to_string(i) +
+            " = load i32, ptr addrspace(1) %a" + std::to_string(i) + "\n";
+  text += "  %s0 = mul i32 %v0, %y\n";
+  for (int i = 1; i < 40; ++i)
+    text += "  %m" + std::to_string(i) + " = mul i32 %s" + std::to_string(i - 1) + ", %v" +
+            std::to_string(40 - i) + "\n  %s" + std::to_string(i) + " = xor i32 %m" +
+            std::to_string(i) + ", %v" + std::to_string(i) + "\n";
+  return text + "  %r0 = insertvalue [2 x i32] poison, i32 %s39, 0\n"
+                "  %r = insertvalue [2 x i32] %r0, i32 %s7, 1\n"
+                "  ret [2 x i32] %r\n";
+}
+
+constexpr StringRef kMark = "\"rubia-kept\"";
+
+/// The length of the longest piece that both have, in words.
+size_t commonWords(ArrayRef<uint8_t> a, ArrayRef<uint8_t> b) {
+  size_t longest = 0;
+  std::vector<size_t> before(b.size() / 4 + 1), now(before.size());
+  for (size_t i = 0; i + 4 <= a.size(); i += 4) {
+    for (size_t j = 0; j + 4 <= b.size(); j += 4) {
+      now[j / 4 + 1] = a.slice(i, 4) == b.slice(j, 4) ? before[j / 4] + 1 : 0;
+      longest = std::max(longest, now[j / 4 + 1]);
+    }
+    before.swap(now);
+  }
+  return longest;
+}
+
+class KeptFunctions : public testing::TestWithParam<const char *> {
+protected:
+  CodeObject compiled(const std::string &text) {
+    return ModuleSource().mustCompile(text, optionsFor(GetParam()));
+  }
+};
+
+TEST_P(KeptFunctions, AreCompiledOnce) {
+  const std::string body = loads();
+  const unsigned before = keptFunctionCount();
+  const CodeObject first = compiled(textOf(kMark, body));
+  EXPECT_EQ(keptFunctionCount(), before + 1);
+  const CodeObject other = compiled(textOf(kMark, body, "other"));
+  EXPECT_EQ(keptFunctionCount(), before + 1);
+  EXPECT_EQ(first.bytes, compiled(textOf(kMark, body)).bytes);
+  // A constant that all calls pass makes it another function.
+  compiled(textOf(kMark, body, "k", "7"));
+  EXPECT_EQ(keptFunctionCount(), before + 2);
+}
+
+TEST_P(KeptFunctions, HaveTheCodeAndTheRegistersOfOthers) {
+  for (StringRef factor : {"%y", "7"}) {
+    const CodeObject kept = compiled(textOf(kMark, loads(), "k", factor)),
+                     plain = compiled(textOf("", loads(), "k", factor));
+    ASSERT_EQ(kept.kernels.size(), 1u);
+    ASSERT_EQ(plain.kernels.size(), 1u);
+    EXPECT_EQ(kept.kernels[0].vgprs, plain.kernels[0].vgprs);
+    EXPECT_EQ(kept.kernels[0].sgprs, plain.kernels[0].sgprs);
+    EXPECT_EQ(kept.kernels[0].scratchBytes, 0u);
+    EXPECT_EQ(plain.kernels[0].scratchBytes, 0u);
+    // The function's code: the kernel's is shorter.
+    EXPECT_GT(commonWords(kept.bytes, plain.bytes), 150u) << factor.str();
+  }
+}
+
+/// A function of three results, of which a kernel writes some into variables, and reads the last.
+std::string textOfThree(StringRef mark, bool readsFirst) {
+  return (R"(
+target triple = "amdgcn-amd-amdhsa"
+declare i32 @llvm.amdgcn.workitem.id.x()
+define internal [3 x i32] @sampler(i64 %from, i32 %x) noinline nounwind norecurse )" +
+          mark + R"( {
+  %p = inttoptr i64 %from to ptr addrspace(1)
+  %q = getelementptr i32, ptr addrspace(1) %p, i32 %x
+  %u = load i32, ptr addrspace(1) %q
+  %far = getelementptr i32, ptr addrspace(1) %q, i32 64
+  %v = load i32, ptr addrspace(1) %far
+  %w = mul i32 %v, %x
+  %r0 = insertvalue [3 x i32] poison, i32 %u, 0
+  %r1 = insertvalue [3 x i32] %r0, i32 7, 1
+  %r = insertvalue [3 x i32] %r1, i32 %w, 2
+  ret [3 x i32] %r
+}
+define amdgpu_kernel void @k(ptr addrspace(1) %p, i64 %from, i1 %some) nounwind {
+  %first = alloca i32, addrspace(5)
+  %last = alloca i32, addrspace(5)
+  %lane = call i32 @llvm.amdgcn.workitem.id.x()
+  %to = getelementptr i32, ptr addrspace(1) %p, i32 %lane
+  br i1 %some, label %call, label %done
+call:
+  %called = call [3 x i32] @sampler(i64 %from, i32 %lane)
+  br label %done
+done:
+  %r = phi [3 x i32] [ zeroinitializer, %0 ], [ %called, %call ]
+  %r0 = extractvalue [3 x i32] %r, 0
+  %r2 = extractvalue [3 x i32] %r, 2
+  store i32 %r0, ptr addrspace(5) %first
+  store i32 %r2, ptr addrspace(5) %last
+  %read = load i32, ptr addrspace(5) )" +
+          (readsFirst ? "%first" : "%last") + R"(
+  store i32 %read, ptr addrspace(1) %to
+  ret void
+}
+)")
+      .str();
+}
+
+TEST_P(KeptFunctions, LackResultsThatNobodyReads) {
+  const unsigned before = keptFunctionCount();
+  const CodeObject first = compiled(textOfThree(kMark, true)),
+                   last = compiled(textOfThree(kMark, false));
+  EXPECT_EQ(keptFunctionCount(), before + 2);
+  const CodeObject plain = compiled(textOfThree("", true));
+  EXPECT_EQ(first.kernels.at(0).vgprs, plain.kernels.at(0).vgprs);
+  EXPECT_EQ(first.kernels.at(0).sgprs, plain.kernels.at(0).sgprs);
+  EXPECT_NE(first.bytes, last.bytes);
+}
+
+constexpr StringRef kWithStack = R"(
+  %a = alloca [64 x i32], addrspace(5)
+  %i = and i32 %x, 63
+  %p = getelementptr i32, ptr addrspace(5) %a, i32 %i
+  store volatile i32 %y, ptr addrspace(5) %p
+  %v = load volatile i32, ptr addrspace(5) %p
+  %low = trunc i64 %from to i32
+  %sum = add i32 %v, %low
+  %r0 = insertvalue [2 x i32] poison, i32 %sum, 0
+  %r = insertvalue [2 x i32] %r0, i32 %x, 1
+  ret [2 x i32] %r
+)";
+
+TEST_P(KeptFunctions, HaveTheirStack) {
+  const unsigned before = keptFunctionCount();
+  const CodeObject kept = compiled(textOf(kMark, kWithStack.str())),
+                   plain = compiled(textOf("", kWithStack.str()));
+  compiled(textOf(kMark, kWithStack.str(), "other"));
+  EXPECT_EQ(keptFunctionCount(), before + 1);
+  EXPECT_EQ(kept.kernels.at(0).scratchBytes, plain.kernels.at(0).scratchBytes);
+  EXPECT_GE(kept.kernels.at(0).scratchBytes, 256u);
+}
+
+// Who needs more of the hardware than its arguments would not get it in another unit.
+TEST_P(KeptFunctions, OthersStayAsTheyAre) {
+  const std::string body = R"(
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %r0 = insertvalue [2 x i32] poison, i32 %id, 0
+  %r = insertvalue [2 x i32] %r0, i32 %y, 1
+  ret [2 x i32] %r
+)";
+  EXPECT_EQ(compiled(textOf(kMark, body)).bytes, compiled(textOf("", body)).bytes);
+}
+
+// LLVM finds that the function does not read an argument, and passes the others in other registers.
+TEST_P(KeptFunctions, OfUnreadArgumentsStayAsTheyAre) {
+  const std::string body = R"(
+  %place = alloca i32, addrspace(5)
+  store i32 %x, ptr addrspace(5) %place
+  %p = inttoptr i64 %from to ptr addrspace(1)
+  %v = load i32, ptr addrspace(1) %p
+  %r0 = insertvalue [2 x i32] poison, i32 %v, 0
+  %r = insertvalue [2 x i32] %r0, i32 %y, 1
+  ret [2 x i32] %r
+)";
+  EXPECT_EQ(compiled(textOf(kMark, body)).bytes, compiled(textOf("", body)).bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, KeptFunctions, testing::ValuesIn(rubia::test::testTargets()),
+                         [](const auto &info) { return std::string(info.param); });
+
+} // namespace
