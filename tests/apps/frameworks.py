@@ -36,13 +36,16 @@ def points(about, tests):
     for arch, every in tests.get("every", {}).items():
         of_files = every if isinstance(every, dict) else {"*": every}
         yield f"On {arch} 1 in {of_files['*']} of these tests is run, in pytest's order: all would take too long on the emulator."
-        others = [f"1 in {number} of `{name}`" for name, number in of_files.items() if name != "*"]
+        others = [f"{'all' if number == 1 else f'1 in {number}'} of `{name}`" for name, number in of_files.items() if name != "*"]
         if others:
             yield f"There it is {', '.join(others)}."
+    if tests.get("after_job"):
+        yield "The tests begin with what the job compiled, which takes longer than they wait."
     for name, value in tests.get("environment", {}).items():
         yield f"The tests run with `{name}={value}`."
     for entry in tests.get("left_out", []):
-        yield f"Left out, {counted(len(entry['tests']), 'name')} of tests: {entry['why']}."
+        where = f" on {' and '.join(entry['on'])}" if "on" in entry else ""
+        yield f"Left out{where}, {counted(len(entry['tests']), 'name')} of tests: {entry['why']}."
 
 
 def page(folders):

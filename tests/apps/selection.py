@@ -3,10 +3,10 @@
 
 tests/apps/NAME/tests.json says where the tests are: in the installed packages, in the application's public repository at a
 commit, or in the source of a package of Debian; "root" says that they are in the packages though files of the repository are
-needed, too. It names whole files, chosen
-by its "rule", and the tests that are left out, each with a reason. A rule that was changed after a run says so. "every" says
-for targets on which all would take too long on the emulator: each nth test of those is taken, of some files more or fewer than
-of the others ("*").
+needed, too. It names whole files, chosen by its "rule", and the tests that are left out, each with a reason, some of them "on"
+these targets only. A rule that was changed after a run says so. "every" says for targets on which all would take too long on the
+emulator: each nth test of those is taken, of some files more or fewer than of the others ("*"). With "after_job" the tests find
+what the job compiled, as one whose tests wait for no compiler needs.
 tests.in and tests.txt are the packages that they need beside the application's. No test is copied into this repository.
 """
 import json
@@ -74,9 +74,9 @@ class Selection:
                     archive.extract(member, local / "files")
         path.unlink()
 
-    def arguments(self, root):
+    def arguments(self, root, arch):
         """Of pytest. Paths and names of tests are those below the root."""
-        left_out = [f"--deselect={test}" for entry in self.about.get("left_out", []) for test in entry["tests"]]
+        left_out = [f"--deselect={test}" for entry in self.about.get("left_out", []) if arch in entry.get("on", [arch]) for test in entry["tests"]]
         return ["-q", "--rootdir", root, "-c", self.about.get("configuration", "/dev/null"), *self.about.get("arguments", []), *left_out, *self.about["files"]]
 
     def run(self, start, results):

@@ -78,7 +78,7 @@ class OwnTests(unittest.TestCase):
             left[0] -= 1
             if left[0] < 0:
                 return None
-            return subprocess.run([sys.executable, APPS / "run_tests.py", folder / "results", str(about["test_seconds"]), str(chosen.every("gfx942")), *chosen.arguments("/")],
+            return subprocess.run([sys.executable, APPS / "run_tests.py", folder / "results", str(about["test_seconds"]), str(chosen.every("gfx942")), *chosen.arguments("/", "gfx942")],
                                   env={"PYTHONPATH": str(folder)}, capture_output=True).returncode
 
         return chosen.run(start, folder / "results")
@@ -87,6 +87,13 @@ class OwnTests(unittest.TestCase):
         counts, failures = self.run_selection(left_out=[{"why": "nobody wants it", "tests": ["unwanted"]}])
         self.assertEqual(counts, {"passed": 2, "failed": 3, "skipped": 1, "left_out": 1})
         self.assertEqual(failures, {"aborts": "ended the process with status -6", "bad": "AssertionError: 1 != 2", "endless": "over 2 s"})
+
+    def test_on_one_target_more_can_be_left_out(self):
+        unwanted = {"why": "nobody wants it", "tests": ["unwanted"]}
+        counts, _ = self.run_selection(left_out=[{**unwanted, "on": ["gfx942"]}])
+        self.assertEqual((counts["failed"], counts["left_out"]), (3, 1))
+        counts, _ = self.run_selection(left_out=[{**unwanted, "on": ["gfx1100"]}])
+        self.assertEqual((counts["failed"], counts["left_out"]), (4, 0))
 
     def collected(self, every, names):
         """Of these names of tests, those that run_tests.py takes."""
@@ -145,6 +152,7 @@ class OwnTests(unittest.TestCase):
             chosen = selection.Selection(owner(folder=path.parent, place=owner(tests=pathlib.Path("/"))))
             self.assertTrue(chosen.about["rule"] and chosen.about["files"], path)
             self.assertTrue(all(entry["why"] and entry["tests"] for entry in chosen.about.get("left_out", [])), path)
+            self.assertTrue(all(entry.get("on", ["all"]) for entry in chosen.about.get("left_out", [])), path)
             self.assertIn("--hash=sha256:", chosen.locked().read_text(), path)
             self.assertFalse("repository" in chosen.about and "debian_source" in chosen.about, path)
             self.assertEqual("repository" in chosen.about, len(chosen.about.get("commit", "")) == 40, path)
