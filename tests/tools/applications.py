@@ -72,4 +72,7 @@ with tempfile.TemporaryDirectory() as folder:
     distributed.place.install(None)
     assert not any("pip" in words for words in said), said
     assert "dpkg-query" in distributed.place.version() and distributed.about["package"] in distributed.place.version(), distributed.place.version()
-    distributed.lock()  # has nothing to ask the index for
+    locked = []
+    distributed.lock_file = lambda name, besides: locked.append((name, besides))
+    distributed.lock()
+    assert locked == [("tests", [])], locked  # the application itself is not of the index
