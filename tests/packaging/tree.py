@@ -73,6 +73,14 @@ class Tree(unittest.TestCase):
                 needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", path))
                 self.assertEqual([name for name in needed if not ALLOWED_LIBRARIES.match(name)], [])
 
+    def test_no_program_looks_for_libraries_where_it_was_built(self):
+        # Installation takes that path away and leaves its room: two builds have other bytes then.
+        for path in programs_of(self.prefix):
+            built = pathlib.Path(BUILD).resolve() / path.relative_to(self.prefix)
+            with self.subTest(path=path.relative_to(self.prefix)):
+                searched = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", run("readelf", "-d", built)) if built.exists() else []
+                self.assertEqual([folders for folders in searched if str(pathlib.Path(BUILD).resolve()) in folders], [])
+
     def test_programs_are_stripped(self):
         for path in programs_of(self.prefix):
             with self.subTest(path=path.relative_to(self.prefix)):
