@@ -19,6 +19,7 @@
 #include "codegen/lib/errata/HalfResults.h"
 #include "codegen/lib/errata/JoinedMasks.h"
 #include "codegen/lib/errata/LoopCarries.h"
+#include "codegen/lib/errata/LoopEntries.h"
 #include "codegen/lib/errata/NarrowProducts.h"
 #include "codegen/lib/errata/Opaque.h"
 #include "codegen/lib/errata/OwnConstants.h"
@@ -87,8 +88,12 @@ public:
       pass = makeFreshEachModule(pass);
     if (pass->getPassName() == kSinking)
       pass = makeLimitedSinking(pass);
-    if (pass->getPassName() == kStructurizer)
+    if (pass->getPassName() == kFixIrreducible)
+      legacy::PassManager::add(makeLoopEntries());
+    if (pass->getPassName() == kStructurizer) {
+      legacy::PassManager::add(makeWholePhis());
       legacy::PassManager::add(makeFreeValues());
+    }
     if (pass->getPassName() == kSelection) {
       legacy::PassManager::add(makeNarrowProducts());
       legacy::PassManager::add(makeCarryChains());

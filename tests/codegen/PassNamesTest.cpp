@@ -11,6 +11,7 @@
 #include "codegen/lib/errata/FreeValues.h"
 #include "codegen/lib/errata/HalfResults.h"
 #include "codegen/lib/errata/JoinedMasks.h"
+#include "codegen/lib/errata/LoopEntries.h"
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "tests/codegen/BackEndRun.h"
@@ -47,8 +48,8 @@ TEST(PassNames, LlvmHasThem) {
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
     for (StringRef name :
          {kDebugValues, kMemoryBounds, kPrinter, kRegisterUse, kSinking, kScheduler, kLateScheduler,
-          kSelection, kFinalizeSelection, kStructurizer, kWholeWaveAllocation, kMemoryLegalizer,
-          kLiveVariables, kPhiElimination})
+          kSelection, kFinalizeSelection, kFixIrreducible, kStructurizer, kWholeWaveAllocation,
+          kMemoryLegalizer, kLiveVariables, kPhiElimination})
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
     EXPECT_EQ(passes.count[kEarlyCse.str()], 3u) << processor.str(); // the second is left out
     EXPECT_EQ(passes.count[kCopies.str()], 2u) << processor.str();   // the first is left out

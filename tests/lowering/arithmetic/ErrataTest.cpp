@@ -93,6 +93,49 @@ TEST(Errata, FreeValuesOfABranchThatWasNotTaken) {
             {.arch = arch});
 }
 
+// A loop with the entries `first` and `second`. The block `either` within it leads to both; on its
+// way to `first` the values became undefined.
+TEST(Errata, ValuesOnTheWayToOneOfSeveralEntries) {
+  const std::string text = ".reg .b32 x, y, s, n, t;\n .reg .pred p;\n"
+                           " mov.u32 x, a;\n mov.u32 y, b;\n mov.u32 s, 0;\n mov.u32 n, 0;\n"
+                           " and.b32 t, x, 1;\n setp.ne.u32 p, t, 0;\n @p bra second;\n"
+                           "first:\n add.u32 s, s, x;\n add.u32 n, n, 1;\n"
+                           " setp.gt.u32 p, n, 40;\n @p bra done;\n"
+                           " and.b32 t, x, 2;\n setp.eq.u32 p, t, 0;\n @p bra third;\n"
+                           " mad.lo.u32 x, x, 5, 1;\n bra second;\n"
+                           "third:\n mad.lo.u32 x, x, 3, y;\n"
+                           "either:\n and.b32 t, s, 3;\n setp.ne.u32 p, t, 3;\n @p bra first;\n"
+                           "second:\n mad.lo.u32 y, y, 9, 3;\n xor.b32 s, s, y;\n"
+                           " add.u32 n, n, 1;\n setp.gt.u32 p, n, 40;\n @p bra done;\n"
+                           " and.b32 t, y, 4;\n setp.eq.u32 p, t, 0;\n @p bra either;\n"
+                           " bra first;\n"
+                           "done:\n add.u32 d, s, n";
+  const auto expected = [](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+    enum { First, Either, Second } at = a & 1 ? Second : First;
+    uint32_t x = uint32_t(a), y = uint32_t(b), s = 0, n = 0;
+    while (true) {
+      if (at == First) {
+        s += x;
+        if (++n > 40)
+          break;
+        at = x & 2 ? Second : Either;
+        x = x & 2 ? x * 5 + 1 : x * 3 + y;
+      } else if (at == Second) {
+        y = y * 9 + 3;
+        s ^= y;
+        if (++n > 40)
+          break;
+        at = y & 4 ? First : Either;
+      } else {
+        at = (s & 3) == 3 ? Second : First;
+      }
+    }
+    return s + n;
+  };
+  for (const char *arch : rubia::test::testTargets())
+    check({text, Kind::I32, {Kind::I32, Kind::I32}, expected}, {.arch = arch});
+}
+
 // 2^64 - 161 or - 160 is not less than 0 or 2^63, as the back end can tell: its difference became
 // 161 or 160, as if it were signed.
 TEST(Errata, DifferencesOf64BitsHaveNoSign) {
