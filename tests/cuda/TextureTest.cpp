@@ -35,6 +35,23 @@ constexpr const char *kLayers = R"(.version 7.0
 }
 )";
 
+// Reads far left of a texture.
+constexpr const char *kBorder = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry border(.param .u64 out, .param .u64 texture)
+{
+  .reg .f32 %f<5>;
+  .reg .b64 %d<3>;
+  ld.param.u64 %d1, [out];
+  ld.param.u64 %d2, [texture];
+  mov.f32 %f0, 0fC1200000;
+  tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d2, {%f0}];
+  st.global.v4.f32 [%d1], {%f1, %f2, %f3, %f4};
+  ret;
+}
+)";
+
 // Each thread reads texel %tid.x - 2 and writes its four words.
 constexpr const char *kFetch = R"(.version 7.0
 .target sm_80
@@ -508,6 +525,36 @@ TEST_F(Textures, ViewsOfLayers) {
     EXPECT_EQ(cu("cuTexObjectDestroy", handle), kSuccess);
   }
   EXPECT_EQ(cu("cuArrayDestroy", resource.array), kSuccess);
+}
+
+// 0.5 lies between two normalised numbers: an H200 takes the smaller one.
+TEST_F(Textures, BordersOfAHalf) {
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(kBorder)), kSuccess);
+  const struct {
+    int format;
+    double most;
+  } kFormats[] = {{kFormatU8, 255}, {kFormatS16, 32767}};
+  for (auto [format, most] : kFormats) {
+    const Array3DDescriptor descriptor = {1, 0, 0, format, 4, 0};
+    ResourceDescriptor resource = {};
+    ASSERT_EQ(cu("cuArray3DCreate_v2", &resource.array, &descriptor), kSuccess);
+    TextureDescriptor texture = {};
+    for (int &mode : texture.addressMode)
+      mode = 3; // CU_TR_ADDRESS_MODE_BORDER
+    const float border[] = {0.5f, 0.25f, 1, 0};
+    std::copy(std::begin(border), std::end(border), texture.border);
+    ObjectHandle handle = 0;
+    ASSERT_EQ(cu("cuTexObjectCreate", &handle, static_cast<const ResourceDescriptor *>(&resource),
+                 static_cast<const TextureDescriptor *>(&texture),
+                 static_cast<const ViewDescriptor *>(nullptr)),
+              kSuccess);
+    EXPECT_EQ(
+        run("border", handle)[0],
+        (Texel{{bitsOf((most - 1) / 2 / most), bitsOf(std::round(most / 4) / most), bitsOf(1), 0}}))
+        << format;
+    EXPECT_EQ(cu("cuTexObjectDestroy", handle), kSuccess);
+    EXPECT_EQ(cu("cuArrayDestroy", resource.array), kSuccess);
+  }
 }
 
 // Of two threads that destroy an array at once, one does; the other is told that there is none.

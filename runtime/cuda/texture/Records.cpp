@@ -182,6 +182,15 @@ float cutToHalf(float number) {
   return std::copysign(std::bit_cast<float>(std::bit_cast<uint32_t>(size) & ~0x1fffu), number);
 }
 
+// A channel of the border's colour as a normalised number. 0.5 lies between two of them, and an
+// H200 takes the smaller one: 127 of 255.
+int32_t normalizedBorder(float color, unsigned bits, bool isSigned) {
+  const int32_t number = abi::normalizedOf(color, bits, isSigned);
+  const float size = std::abs(color);
+  const bool isBetween = size >= 0.5f && size < 0.5f + std::ldexp(1.0f, -int(bits) - 4);
+  return number && isBetween ? number - (number < 0 ? -1 : 1) : number;
+}
+
 // A channel of the border's colour as texels of the format have it.
 uint32_t borderWord(abi::TexelFormat format, float color) {
   const uint32_t bits = std::bit_cast<uint32_t>(color);
@@ -196,7 +205,7 @@ uint32_t borderWord(abi::TexelFormat format, float color) {
   }
   case abi::TexelKind::Normalized: {
     const unsigned numberBits = width - format.isSigned();
-    const auto number = float(abi::normalizedOf(color, numberBits, format.isSigned()));
+    const auto number = float(normalizedBorder(color, numberBits, format.isSigned()));
     return std::bit_cast<uint32_t>(number / float((1u << numberBits) - 1));
   }
   case abi::TexelKind::Half:
@@ -368,7 +377,7 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
     if (i < source.format.channels) // the others are 0, as those of texels
       record.border[i] = record.mode & abi::kStandardRgb && i < 3
                              ? standardRgbOf(texture.border[i]) |
-                                   uint32_t(abi::normalizedOf(texture.border[i], 8, false)) << 8
+                                   uint32_t(normalizedBorder(texture.border[i], 8, false)) << 8
                              : borderWord(format, texture.border[i]);
   record.maxAnisotropy = anisotropyOf(texture.maxAnisotropy);
   if (texture.filter == 0 && !source.isLinear && (blends || record.maxAnisotropy > 1))
