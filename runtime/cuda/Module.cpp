@@ -418,6 +418,10 @@ static Result globalIn(Context &context, Module &module, void **address, size_t 
   Expected<LoadedModule::Global> global = module.loaded->global(name);
   if (!global)
     return report(context, global.takeError());
+  if (variable && variable->managed) {
+    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    module.managedVariables[static_cast<const char *>(global->address)] = global->size;
+  }
   if (address)
     *address = global->address;
   if (bytes)

@@ -20,6 +20,9 @@ struct Module {
   std::shared_ptr<LoadedModule> loaded;
   std::mutex mutex;
   llvm::StringMap<std::unique_ptr<Function>> functions;
+  /// Managed variables that the program knows the address of, and their sizes; with the context's
+  /// mutex held.
+  std::map<const char *, size_t> managedVariables;
 };
 
 struct Library {

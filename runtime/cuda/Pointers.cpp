@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What cuPointerGetAttribute tells of an address.
+#include "runtime/cuda/Module.h"
 #include "runtime/cuda/memory/PeerAccess.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -23,6 +24,17 @@ static const Device &deviceOfVariable(const Context &current, void *pointer) {
   return current.device;
 }
 
+static bool isManagedVariable(Context &context, const void *pointer) {
+  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  return llvm::any_of(context.modules, [&](const Module *module) {
+    auto behind = module->managedVariables.upper_bound(static_cast<const char *>(pointer));
+    if (behind == module->managedVariables.begin())
+      return false;
+    const auto &[address, size] = *std::prev(behind);
+    return static_cast<const char *>(pointer) < address + size;
+  });
+}
+
 // HIP knows the loader's allocations.
 std::optional<Allocation> lookUp(Context &context, const void *pointer) {
   if (std::optional<Allocation> found = findAllocation(pointer))
@@ -38,6 +50,8 @@ std::optional<Allocation> lookUp(Context &context, const void *pointer) {
   const Device &device = deviceOfVariable(context, base);
   variable.context = &device == &context.device ? &context : device.primary.get();
   variable.ordinal = device.ordinal;
+  if (variable.context && isManagedVariable(*variable.context, pointer))
+    variable.kind = AllocationKind::Managed;
   return variable;
 }
 

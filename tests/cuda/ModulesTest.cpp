@@ -33,6 +33,29 @@ TEST_F(Modules, LoadPtxText) {
   EXPECT_EQ(cu("cuModuleUnload", module), kInvalidHandle);
 }
 
+// What cudart asks for a __managed__ variable.
+TEST_F(Modules, ManagedVariablesAreManagedMemory) {
+  Module *module = nullptr;
+  const char *text = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                     ".visible .global .align 4 .b32 plain;\n"
+                     ".visible .global .attribute(.managed) .align 4 .b32 both[3] = {1, 2, 3};\n";
+  ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(text)), kSuccess);
+  for (const auto &[name, isManaged] : {std::pair("plain", 0u), std::pair("both", 1u)}) {
+    void *address = nullptr, *host = nullptr;
+    unsigned managed = 2;
+    ASSERT_EQ(cu("cuModuleGetGlobal_v2", &address, static_cast<size_t *>(nullptr), module, name),
+              kSuccess);
+    void *last = static_cast<char *>(address) + (isManaged ? 11 : 3);
+    EXPECT_EQ(
+        cu("cuPointerGetAttribute", static_cast<void *>(&managed), int(kPointerIsManaged), last),
+        kSuccess);
+    EXPECT_EQ(managed, isManaged) << name;
+    cu("cuPointerGetAttribute", static_cast<void *>(&host), int(kPointerHostPointer), last);
+    EXPECT_EQ(host, isManaged ? last : nullptr) << name;
+  }
+  EXPECT_EQ(cu("cuModuleUnload", module), kSuccess);
+}
+
 // Sixty values live at once in `many`.
 std::string manyValues() {
   std::string loads, stores;
