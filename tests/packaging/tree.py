@@ -75,11 +75,14 @@ class Tree(unittest.TestCase):
 
     def test_no_program_looks_for_libraries_where_it_was_built(self):
         # Installation takes that path away and leaves its room: two builds have other bytes then.
-        for path in programs_of(self.prefix):
-            built = pathlib.Path(BUILD).resolve() / path.relative_to(self.prefix)
-            with self.subTest(path=path.relative_to(self.prefix)):
-                searched = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", run("readelf", "-d", built)) if built.exists() else []
-                self.assertEqual([folders for folders in searched if str(pathlib.Path(BUILD).resolve()) in folders], [])
+        build = pathlib.Path(BUILD).resolve()
+        built = [build / path.relative_to(self.prefix) for path in programs_of(self.prefix)]
+        built = [path for path in built if path.exists()]  # examples come from elsewhere
+        self.assertGreater(len(built), 10)
+        for path in built:
+            with self.subTest(path=path.relative_to(build)):
+                searched = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", run("readelf", "-d", path))
+                self.assertEqual([folders for folders in searched if str(build) in folders], [])
 
     def test_programs_are_stripped(self):
         for path in programs_of(self.prefix):

@@ -113,9 +113,6 @@ Error takeKeptFunctions(Module &module, TargetMachine &machine, const Options &o
   std::vector<Wanted> all;
   for (Function *each : functions) {
     Function &function = specialised(*each);
-    // It calls nothing. Where LLVM knows, callers keep their values out of the registers that it
-    // writes, and it saves none of these for them.
-    function.addFnAttr(Attribute::NoRecurse);
     std::unique_ptr<Module> own = takeApart(function, *kernel);
     std::string key = forMachine + keyOf(*own); // before passes give numbers to names
     all.push_back({function, std::move(own), std::move(key)});

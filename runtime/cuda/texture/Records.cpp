@@ -183,7 +183,7 @@ float cutToHalf(float number) {
 }
 
 // A channel of the border's colour as a normalised number. 0.5 lies between two of them, and an
-// H200 takes the smaller one: 127 of 255.
+// H200 takes the smaller one: 127 of 255. Of stores, which share the rule, that is not known.
 int32_t normalizedBorder(float color, unsigned bits, bool isSigned) {
   const int32_t number = abi::normalizedOf(color, bits, isSigned);
   const float size = std::abs(color);
