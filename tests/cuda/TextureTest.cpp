@@ -577,7 +577,7 @@ TEST_F(Textures, ArraysEndOnce) {
       EXPECT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
       for (unsigned round = 1; round <= kRounds; ++round) {
         while (begun < round)
-          ;
+          std::this_thread::yield();
         destroy(round);
       }
     });
