@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applications of tools/test-apps that share a folder write their results into files of their own, and a program that it needs and is not there is
 named. What is beside another one has its Debian, and may be a package of it. A job has the devices that it asks for. What an application compiles
-and keeps itself is gone before it runs cold, as Rubia's kernels are. Usage: applications.py SOURCES"""
+and keeps itself is gone before it runs cold, as Rubia's kernels are. Its own tests find what the job compiled if they ask for that, else nothing.
+Usage: applications.py SOURCES"""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -52,6 +53,41 @@ with tempfile.TemporaryDirectory() as folder:
         path.mkdir(parents=True)
     compiler.empty("cache.gfx942")
     assert kept[0] != kept[1] and not any(path.exists() for path in kept), kept
+
+with tempfile.TemporaryDirectory() as folder:
+    tested, found = apps.App("torch-compile", types.SimpleNamespace(into=pathlib.Path(folder), rubia="")), []
+    of_job, of_tests = ([tested.place.inner(path) for path in tested.caches(f"cache.{part}gfx942").values()] for part in ("", "tests."))
+    assert len(of_job) == 2, of_job
+    for path in of_tests:
+        (path / "12").mkdir(parents=True)
+        (path / "12" / "of-an-earlier-run").touch()
+    tested.place.prepare = lambda: None
+
+    def files(path):
+        return {str(file.relative_to(path)): file.read_text() for file in path.rglob("*") if file.is_file()} if path.is_dir() else None
+
+    def run(start, results):
+        found.append([files(path) for path in of_tests])
+        return {"passed": 1, "failed": 0, "skipped": 0, "left_out": 0}, {}
+
+    tested.selection.run = run
+    tested.selection.about = {**tested.selection.about, "after_job": True}
+    try:
+        tested.own_tests("gfx942")
+    except apps.Failed as problem:
+        assert "run the job first" in str(problem), problem
+    assert not found, found
+    for path in of_job:
+        (path / "34").mkdir(parents=True)
+        (path / "34" / "entry").write_text(str(path))
+    tested.own_tests("gfx942")
+    (of_tests[0] / "34" / "entry").write_text("of the tests")
+    tested.own_tests("gfx942")
+    tested.selection.about = {**tested.selection.about, "after_job": False}
+    tested.own_tests("gfx942")
+    compiled = [{"34/entry": str(path)} for path in of_job]
+    assert found == [compiled, compiled, [None, None]], found
+    assert [files(path) for path in of_job] == compiled
 
 with tempfile.TemporaryDirectory() as folder:
     distributed = apps.App("torch-distributed", types.SimpleNamespace(into=pathlib.Path(folder), rubia="rubia"))
