@@ -98,8 +98,8 @@ private:
 /// The right to compile one key, among all processes that share a cache directory.
 class CompileLock {
 public:
-  /// Waits until the lock is free. Whoever hears nothing of its owner for `waitMs` goes on without
-  /// it: the owner may be stopped. A directory that cannot be written gives no lock, at once.
+  /// Waits until the lock is free. Whoever hears nothing of its owner goes on without it, after
+  /// `waitMs` at least (Patience.h). A directory that cannot be written gives no lock, at once.
   CompileLock(const CacheDirectory &directory, llvm::StringRef key, unsigned waitMs);
   ~CompileLock();
   CompileLock(const CompileLock &) = delete;

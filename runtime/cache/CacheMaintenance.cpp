@@ -6,6 +6,7 @@
 #include "runtime/cache/CacheDirectory.h"
 #include "runtime/cache/CacheRoot.h"
 #include "runtime/cache/KernelCache.h"
+#include "runtime/cache/Patience.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
@@ -21,8 +22,6 @@
 using namespace llvm;
 
 namespace rubia::runtime {
-
-using Clock = std::chrono::steady_clock;
 
 std::vector<CacheDirectory::File> CacheDirectory::files() const {
   std::vector<File> result;
@@ -155,7 +154,7 @@ CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigne
   if (!folder)
     return;
   // By our own clock: those of machines that share the directory may differ.
-  Clock::time_point heard = Clock::now();
+  Patience patience(std::chrono::milliseconds(waitMs), Patience::Clock::now());
   timespec lastBeat{};
   bool hasSeen = false; // lastBeat
   for (auto pause = std::chrono::milliseconds(1);;
@@ -177,16 +176,15 @@ CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigne
       continue;
     }
     const bool busy = errno == EWOULDBLOCK;
+    bool isHeard = false;
     struct stat status;
     if (!fstat(file, &status) &&
         (status.st_mtim.tv_sec != lastBeat.tv_sec || status.st_mtim.tv_nsec != lastBeat.tv_nsec)) {
-      if (hasSeen)
-        heard = Clock::now();
       lastBeat = status.st_mtim;
-      hasSeen = true;
+      isHeard = std::exchange(hasSeen, true);
     }
     close(file);
-    if (!busy || Clock::now() >= heard + std::chrono::milliseconds(waitMs))
+    if (!busy || patience.isOver(Patience::Clock::now(), isHeard))
       return; // also a file system without locks
     std::this_thread::sleep_for(pause);
   }

@@ -50,8 +50,8 @@ std::error_code CompilerProblem::convertToErrorCode() const { return inconvertib
 using Bytes = std::vector<uint8_t>;
 
 namespace {
-// How long we wait for another process that compiles the same without hearing of it: it may be
-// stopped.
+// How long we wait at least for another process that compiles the same without hearing of it: it
+// may be stopped.
 constexpr unsigned kMaxWaitMs = 9000;
 // What is kept in memory: a module that is loaded again finds older results in the directory.
 constexpr uint64_t kMaxKeptBytes = uint64_t(64) << 20;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cache/CacheDirectory.h"
+#include "runtime/cache/Patience.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
@@ -315,6 +316,49 @@ TEST_F(CacheDirectoryTest, WhoWaitsForAStoppedOwnerGoesOn) {
   ASSERT_EQ(waitpid(owner, &status, 0), owner);
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(CompileLock(*cache, "key", 200).owned());
+}
+
+// Asks every 20 ms for so long.
+struct Waiter {
+  using ms = std::chrono::milliseconds;
+  Patience::Clock::time_point now{};
+  Patience patience{ms(9000), now};
+
+  bool ask(ms pause, bool isHeard) { return patience.isOver(now += pause, isHeard); }
+  // When it was over.
+  std::optional<ms> silence(ms length) {
+    for (ms passed{20}; passed <= length; passed += ms(20))
+      if (ask(ms(20), false))
+        return passed;
+    return std::nullopt;
+  }
+  void hear(std::chrono::seconds length) {
+    for (auto i = length; i > i.zero(); --i) {
+      EXPECT_FALSE(silence(ms(980)));
+      EXPECT_FALSE(ask(ms(20), true));
+    }
+  }
+};
+
+TEST(Patience, SilenceIsBorneForAWhile) {
+  Waiter waiter;
+  EXPECT_EQ(waiter.silence(Waiter::ms(20000)), Waiter::ms(9000));
+  Waiter other;
+  other.hear(std::chrono::seconds(30));
+  EXPECT_EQ(other.silence(Waiter::ms(20000)), Waiter::ms(9000)); // from the last sign of life on
+}
+
+TEST(Patience, OfWhoWorkedForLongMoreIsBorne) {
+  Waiter waiter;
+  waiter.hear(std::chrono::seconds(240));
+  EXPECT_EQ(waiter.silence(Waiter::ms(100000)), Waiter::ms(60000));
+}
+
+TEST(Patience, TimeInWhichAWaiterDidNotRunIsNoSilence) {
+  Waiter waiter;
+  for (int i = 0; i < 20; ++i)
+    EXPECT_FALSE(waiter.ask(Waiter::ms(10000), false)); // 100 ms of each
+  EXPECT_EQ(waiter.silence(Waiter::ms(20000)), Waiter::ms(7000));
 }
 
 TEST_F(CacheDirectoryTest, AFullDescriptorTableIsAMiss) {
