@@ -271,5 +271,70 @@ SEQUENCE(directions_of_a_cube_map) {
   }
 }
 
+// What a linear filter takes beyond the edge of a face, where it does not go across.
+SEQUENCE(edges_of_faces) {
+  TextureLab lab;
+  std::vector<uint32_t> floats, bytes;
+  for (unsigned i = 0; i < 12 * 16; ++i) {
+    floats.push_back(bitsOf(float(i * i % 97) - 40));
+    bytes.push_back(0x9e3779b9 * (i + 1));
+  }
+  const struct {
+    const char *what, *kernel;
+    Array3DDescriptor shape;
+    unsigned texelBytes, levels, flags, anisotropy;
+  } kCases[] = {
+      {"f32", "cube", {4, 4, 6, kFormatFloat, 1, kArrayCubemap}, 4, 0, 0, 0},
+      {"u8", "cube", {4, 4, 6, kFormatU8, 4, kArrayCubemap}, 4, 0, 0, 0},
+      {"seamless", "cube", {4, 4, 6, kFormatFloat, 1, kArrayCubemap}, 4, 0, kSeamlessCubemap, 0},
+      {"layers",
+       "layerCube",
+       {4, 4, 12, kFormatFloat, 1, kArrayCubemap | kArrayLayered},
+       4,
+       0,
+       0,
+       0},
+      {"one texel", "cube", {1, 1, 6, kFormatFloat, 1, kArrayCubemap}, 4, 0, 0, 0},
+      {"levels", "cubeGradient", {4, 4, 6, kFormatFloat, 1, kArrayCubemap}, 4, 3, 0, 0},
+      {"anisotropy", "cubeGradient", {4, 4, 6, kFormatFloat, 1, kArrayCubemap}, 4, 3, 0, 8}};
+  const float kDirections[][3] = {{1, 0.97f, 0.3f},     {1, -0.9f, -0.2f},   {1, 0.1f, 0.95f},
+                                  {-1, 0.9f, 0.93f},    {0.85f, 1, 0.1f},    {-0.99f, 1, -0.8f},
+                                  {0.2f, -1, 0.77f},    {0.76f, -0.74f, 1},  {-0.4f, -0.98f, 1},
+                                  {0.999f, 0.3f, -1},   {-0.6f, 0.999f, -1}, {0.1f, -0.2f, 1},
+                                  {0.875f, -0.875f, 1}, {1, 1, 1},           {-1, -1, -1}};
+  const struct {
+    const char *what;
+    int x, y;
+    unsigned flags;
+  } kModes[] = {{"clamp", kClamp, kClamp, kNormalizedCoordinates},
+                {"wrap", kWrap, kWrap, kNormalizedCoordinates},
+                {"mirror", kMirror, kMirror, kNormalizedCoordinates},
+                {"border", kBorder, kBorder, kNormalizedCoordinates},
+                {"wrap, border", kWrap, kBorder, kNormalizedCoordinates},
+                {"mirror, wrap", kMirror, kWrap, kNormalizedCoordinates},
+                {"border, clamp", kBorder, kClamp, kNormalizedCoordinates},
+                {"wrap without the flag", kWrap, kWrap, 0},
+                {"border without the flag", kBorder, kBorder, 0}};
+  for (const auto &[what, kernel, shape, texelBytes, levels, flags, anisotropy] : kCases) {
+    const bool isFloat = shape.format == kFormatFloat;
+    const Filled filled(shape, isFloat ? floats : bytes, texelBytes, levels);
+    for (const auto &[mode, x, y, flag] : kModes) {
+      for (int filter : {kPoint, kLinear}) {
+        if (filter == kPoint && !levels && shape.format != kFormatFloat)
+          continue;
+        const Asked asked =
+            Asked(x, y, kBorder, filter, flags | flag).withLevels(kLinear, 2, anisotropy);
+        const ObjectHandle object = texture(filled, asked);
+        say("%s, %s, filter %d", what, mode, filter);
+        for (const float (&to)[3] : kDirections) {
+          const Gradients gradients = {{0.02f, 0.4f, -0.3f}, {0.1f, -0.05f, 0.07f}};
+          lab.sample("", kernel, object, to[0], to[1], to[2], gradients);
+        }
+        quiet("cuTexObjectDestroy", object);
+      }
+    }
+  }
+}
+
 } // namespace
 } // namespace sequences

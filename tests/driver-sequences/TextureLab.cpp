@@ -20,6 +20,7 @@ constexpr struct {
     {"layer1", "tex.a1d.v4.u32.f32", "[%p1, {%r4, %f0}]"},
     {"layer2", "tex.a2d.v4.u32.f32", "[%p1, {%r4, %f0, %f1, %f1}]"},
     {"cube", "tex.cube.v4.u32.f32", "[%p1, {%f0, %f1, %f2, %f2}]"},
+    {"layerCube", "tex.acube.v4.u32.f32", "[%p1, {%r4, %f0, %f1, %f2}]"},
     {"firstGradient", "tex.grad.2d.v4.u32.f32",
      "[%p1, {%f0, %f1}], {%f2, 0f3E000000}, {0f3D000000, 0f3E800000}"},
     {"lastGradient", "tex.grad.2d.v4.u32.f32",

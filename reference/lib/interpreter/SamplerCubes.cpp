@@ -82,16 +82,22 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
   Sampler inFace(*this);
   inFace.isNormalizedCoordinates = inFace.isOnFace = true;
   const bool isSeamless = isLinear && state.flags & kSeamless;
-  const int mode = isSeamless ? kBorder : kClamp; // seamless: taps are looked at one by one
-  Axis x = inFace.axisOf(on(face.s, face.sSign), size, mode, 0, place.steps[0], isLinear),
-       y = inFace.axisOf(on(face.t, face.tSign), size, mode, 0, place.steps[1], isLinear);
+  const auto modeAt = [&](unsigned dimension) {
+    if (state.flags & kSeamless)
+      return isLinear ? kBorder : kClamp; // taps of a filter are looked at one by one
+    return Mode(state.addressModes[dimension] & 3);
+  };
+  const Mode modes[] = {modeAt(0), modeAt(1)};
+  Axis x = inFace.axisOf(on(face.s, face.sSign), size, modes[0], 0, place.steps[0], isLinear),
+       y = inFace.axisOf(on(face.t, face.tSign), size, modes[1], 0, place.steps[1], isLinear);
   const auto texel = [&](const FaceTexel &at) {
     return texelAt(grid, {at.x, at.y, slice + at.face});
   };
+  const auto inFaceAt = [&](int64_t u, int64_t v) {
+    return texel({number, addressed(u, size, modes[0]), addressed(v, size, modes[1])});
+  };
   if (!isLinear) {
-    taps.push_back(
-        {texel({number, addressed(x.index, size, kClamp), addressed(y.index, size, kClamp)}),
-         weight});
+    taps.push_back({inFaceAt(x.index, y.index), weight});
     return;
   }
   const auto isOut = [&](int64_t index) { return index < 0 || index >= size; };
@@ -123,8 +129,7 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
     else if (isSeamless && (isOut(u) || isOut(v)))
       taps.push_back({texel(beyond(number, u, v, size)), weights[i]});
     else
-      taps.push_back(
-          {texel({number, addressed(u, size, kClamp), addressed(v, size, kClamp)}), weights[i]});
+      taps.push_back({inFaceAt(u, v), weights[i]});
   }
 }
 

@@ -332,8 +332,12 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   const bool isInteger = format.kind() == abi::TexelKind::Integer ||
                          (format.kind() == abi::TexelKind::Bits && !source.format.isFloat);
   const bool isCube = source.shape.flags & kArrayCubemap;
-  record.mode = isCube ? uint32_t(abi::kAllClamp)
-                       : addressModes(texture, texture.flags & kNormalizedCoordinates);
+  // Of cube maps, whose coordinates are always normalised, modes count at the edges of faces,
+  // unless these are seamless.
+  const bool isSeamless = isCube && texture.flags & kSeamlessCubemap;
+  record.mode = isSeamless
+                    ? uint32_t(abi::kAllClamp)
+                    : addressModes(texture, isCube || texture.flags & kNormalizedCoordinates);
   // Modes of dimensions that there are not say nothing, but for one dimension without layers.
   const bool isRow = dimensionsOf(source) == 1 && !(source.shape.flags & kArrayLayered);
   const unsigned dimensions = isRow ? 2 : dimensionsOf(source);
@@ -345,7 +349,7 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   } else {
     if (texture.filter == 1) {
       record.mode |= abi::kLinearFilter;
-      if (isCube && texture.flags & kSeamlessCubemap)
+      if (isSeamless)
         record.mode |= abi::kSeamless;
     }
     if (isNormalized || isCube)
