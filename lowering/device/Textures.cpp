@@ -276,8 +276,9 @@ template <unsigned D>
 INLINE uint64_t placeOf(Record *record, Integers at, uint64_t slice, bool isInside, uint32_t bytes,
                         bool clamps) {
   const Grid grid = gridOf(record);
-  const int32_t lastByte =
-      ((grid.last[0] + 1) << TexelFormat{record->format}.texelShift()) - int32_t(bytes);
+  // The last access is the last one that is whole and aligned: rows may end within one.
+  const int32_t rowBytes = (grid.last[0] + 1) << TexelFormat{record->format}.texelShift(),
+                lastByte = (rowBytes & -int32_t(bytes)) - int32_t(bytes);
   Integers in = at;
   isInside &= uint32_t(at[0]) <= uint32_t(lastByte) && lastByte >= 0;
   in[0] = clampTo(at[0], lastByte);

@@ -48,6 +48,10 @@ std::string text() {
     all += kernelText("store_" + mode,
                       start + "mov.u32 %r5, 7; sust.b.2d.b32." + mode + " [%d0, {%r4, %r1}], %r5;");
   }
+  all += kernelText("wide_clamp", R"(
+  mul.lo.u32 %r4, %r0, 8; add.s32 %r4, %r4, -16;
+  suld.b.2d.v2.b32.clamp {%r5, %r6}, [%d0, {%r4, %r1}];
+  mad.lo.u32 %r5, %r6, 1000, %r5; st.global.u32 [%d1], %r5;)");
   all += kernelText("misaligned", "add.s32 %r4, %r4, 2; suld.b.2d.b32.zero %r5, [%d0, {%r4, %r1}];"
                                   "st.global.u32 [%d1], %r5;");
   all += kernelText("outside", "add.s32 %r4, %r4, 4; suld.b.2d.b32.trap %r5, [%d0, {%r4, %r1}];"
@@ -255,6 +259,16 @@ TEST_F(Surfaces, ZeroAndClamp) {
   ASSERT_EQ(start("store_zero", surface), kSuccess);
   EXPECT_EQ(contents(array), plane([&](int x, int y) {
               return x < int(kWidth) - 4 && y < int(kHeight) - 2 ? 7 : 100 + 16 * y + x;
+            }));
+}
+
+// Rows of 15 words end within an access of two, and the last whole one counts (an H200).
+TEST_F(Surfaces, WideAccessesClampToTheLastWholeOne) {
+  Array *array = makeArray({kWidth - 1, kHeight, 0, kFormatU32, 1, kArraySurface});
+  fill(array, counting((kWidth - 1) * kHeight), kWidth - 1);
+  EXPECT_EQ(run("wide_clamp", surfaceOf(array)), plane([](int x, int y) {
+              const int first = 15 * y + 2 * std::clamp(x - 2, 0, 6);
+              return 1000 * (first + 1) + first;
             }));
 }
 
