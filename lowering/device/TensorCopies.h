@@ -134,7 +134,7 @@ private:
   /// an H100 writes neither.
   INLINE bool isBefore() const {
     UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
-      if (i < map->rank && (i || isInterleaved()) && coordinates.at[i] < 0)
+      if (i < map->rank && coordinates.at[i] < 0)
         return true;
     }
     UNROLL for (unsigned i = 0; i < 3; ++i) {

@@ -120,7 +120,7 @@ bool Tensor::read() {
     return fail("the address in shared memory is no multiple of 128");
   for (unsigned i = 0; i < copy.rank; ++i) {
     start[i] = int32_t(warp.source(micro, 2 + i)[lane]);
-    if (i >= first() && copy.isStore && start[i] < 0)
+    if (copy.isStore && start[i] < 0)
       return fail("a coordinate of what is written is negative");
   }
   if (const char *why = whyNotCopied())

@@ -553,6 +553,43 @@ TEST(TensorCopies, ChangedMapsThatAreNoneEndTheKernel) {
   }
 }
 
+// An H200 writes nothing that begins before the tensor, in whatever dimension.
+TEST(TensorCopies, StoresBeforeTheTensorEndTheKernel) {
+  rubia::abi::TensorMap map = {};
+  map.magic = rubia::abi::kTensorMapMagic;
+  map.rank = 2;
+  map.type = rubia::abi::TensorType::U32;
+  map.strides[0] = 32;
+  map.sizes[0] = 8, map.sizes[1] = 4;
+  map.box[0] = 8, map.box[1] = 2;
+  for (uint8_t &stride : map.elementStrides)
+    stride = 1;
+  std::vector<uint32_t> words = counting(64 + 32);
+  memcpy(words.data(), &map, sizeof(map));
+  for (const char *copy : {"cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group",
+                           "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group"})
+    for (const auto &[place, isRefused] : {std::pair("4, 3", false),
+                                           {"8, 0", false},
+                                           {"-4, 0", true},
+                                           {"-8, 1", true},
+                                           {"0, -1", true}}) {
+      SCOPED_TRACE(std::string(copy) + " " + place);
+      Form form;
+      form.expectTrap = isRefused;
+      form.block = {1, 1, 1};
+      Outcome outcome = run(executable90(kStart +
+                                             "add.u64 %rd3, %buf, 256;"
+                                             "tensormap.replace.tile.global_address.global."
+                                             "b1024.b64 [%buf], %rd3; " +
+                                             copy + " [%buf, {" + place + R"(}], [%r1];
+      cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;)",
+                                         kVariables),
+                            words, form);
+      if (isRefused)
+        EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::IllegalInstruction));
+    }
+}
+
 // Dynamic shared memory starts where a swizzle by address is one by offset, whatever stands before
 // it: here a variable and the words of a counted barrier.
 TEST(TensorCopies, SwizzlesOfDynamicMemoryGoByOffset) {
