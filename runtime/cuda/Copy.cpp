@@ -142,13 +142,19 @@ static Result resolve(const CopySide3D &in, size_t width, size_t height, size_t 
   default:
     return kInvalidValue;
   }
-  out.pitch = in.pitch ? in.pitch : width;
+  // Without a pitch a row ends with what is copied of it, and so does a slice (an H200).
+  size_t rows = in.height;
+  if (!rows && __builtin_add_overflow(in.y, height, &rows))
+    return kInvalidValue;
+  if (__builtin_add_overflow(in.xInBytes, width, &out.pitch))
+    return kInvalidValue;
+  if (in.pitch)
+    out.pitch = in.pitch;
   size_t offset = in.xInBytes;
   // Rows lie within a pitch (an H100), which need not be the first: Dr.Jit copies into parts of a
   // buffer so.
   if (out.pitch < width || (in.pitch && in.xInBytes % in.pitch > in.pitch - width) ||
-      (in.height && in.height < height) ||
-      __builtin_mul_overflow(out.pitch, in.height ? in.height : height, &out.slice) ||
+      rows < height || __builtin_mul_overflow(out.pitch, rows, &out.slice) ||
       !addTimes(offset, in.z, out.slice) || !addTimes(offset, in.y, out.pitch))
     return kInvalidValue;
   size_t end = offset; // that all of the copy can be addressed

@@ -110,7 +110,7 @@ TEST_F(Memory, CopiesBoxes) {
 TEST_F(Memory, CopiesARowFromInside) {
   std::vector<char> from(64), to(64);
   std::iota(from.begin(), from.end(), 0);
-  char *device = static_cast<char *>(allocate(64));
+  char *device = static_cast<char *>(allocate(128));
   Copy3D copy{};
   copy.widthInBytes = 8;
   copy.height = copy.depth = 1;
@@ -118,8 +118,9 @@ TEST_F(Memory, CopiesARowFromInside) {
   copy.from.host = from.data();
   copy.to = {2, 1, 3, 0, kMemoryDevice, nullptr, device, nullptr, nullptr, 0, 0};
   ASSERT_EQ(cu("cuMemcpy3D_v2", &copy), kSuccess);
+  // Without a pitch and a height, a row has 10 bytes, and a slice 2 rows (an H200).
   Copy2D back{};
-  back.from = {2, 4, kMemoryDevice, nullptr, device, nullptr, 0};
+  back.from = {2, 7, kMemoryDevice, nullptr, device, nullptr, 0};
   back.to = {0, 2, kMemoryHost, to.data(), nullptr, nullptr, 0};
   back.widthInBytes = 8;
   back.height = 1;

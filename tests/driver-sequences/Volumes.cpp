@@ -495,5 +495,29 @@ SEQUENCE(batch_of_volumes_refused) {
   s.sayChange("what was copied");
 }
 
+// A pitch of 0 is what begins at x and is copied, a height of 0 likewise.
+SEQUENCE(volumes_without_pitches) {
+  Lab s;
+  for (const bool isFrom : {true, false})
+    for (const size_t pitch : {size_t(16), size_t(0)})
+      for (const size_t height : {size_t(4), size_t(0)})
+        for (const size_t lines : {size_t(1), size_t(2)}) {
+          CopyParameters p = s.volume(4, lines, lines);
+          CopySide &side = isFrom ? p.from : p.to;
+          side.pitch = pitch;
+          side.height = height;
+          side.x = 8;
+          side.y = side.z = 1;
+          const std::string what = std::string(isFrom ? "from" : "to") + ", pitch " +
+                                   std::to_string(pitch) + ", height " + std::to_string(height) +
+                                   ", " + std::to_string(lines) + " lines";
+          copy(what.c_str(), p);
+          s.sayChange(what.c_str());
+        }
+  Plane p = {{8, 2, 2, kNone, s.memory, kNone, 0}, {4, 1, 2, kNone, s.memory2, kNone, 0}, 4, 2};
+  copy("planes", p);
+  s.sayChange("planes");
+}
+
 } // namespace
 } // namespace sequences
