@@ -133,6 +133,7 @@ Result makeKernel(Context &context, Function *function, const LaunchShape &shape
                   KernelOperation &operation) {
   operation.function = function;
   operation.id = isLive(function) ? function->id : 0;
+  operation.isKernelHandle = isLive(function) && function->library;
   operation.shape = shape;
   operation.isBuffer = extra;
   operation.isCooperative = isCooperative;

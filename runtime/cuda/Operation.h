@@ -15,7 +15,7 @@ struct ConditionalWord; // graph/Conditional.h
 struct KernelOperation {
   Function *function = nullptr; // as the program named it
   uint64_t id = 0;              // of the function: another one may have its address later
-  bool isKernelHandle = false;  // named as a CUkernel
+  bool isKernelHandle = false;  // of a library: nodes tell the CUkernel, however it was named
   LaunchShape shape;
   std::vector<uint8_t> parameters;
   bool isBuffer = false; // given as one buffer

@@ -169,5 +169,56 @@ SEQUENCE(operations_in_a_relaxed_capture_of_a_blocking_stream) { tryAll(2, true,
 SEQUENCE(operations_of_another_thread_in_a_global_capture) { tryAll(0, false, true); }
 SEQUENCE(operations_of_another_thread_in_a_thread_local_capture) { tryAll(1, false, true); }
 
+// However a kernel of a library is named: by its handle or its function, in a node or captured.
+SEQUENCE(nodes_of_a_librarys_kernel) {
+  Setup s;
+  const char *ptx =
+      ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry one(.param .u64 o)\n{\n"
+      ".reg .b64 %d<2>;\nld.param.u64 %d1, [o];\nst.global.u32 [%d1], 11;\nret;\n}\n";
+  Pointer library = kNone, kernel = kNone, function = kNone;
+  quiet("cuLibraryLoadData", &library, static_cast<const void *>(ptx), static_cast<int *>(nullptr),
+        static_cast<void **>(nullptr), 0u, static_cast<int *>(nullptr),
+        static_cast<void **>(nullptr), 0u);
+  quiet("cuLibraryGetKernel", &kernel, library, "one");
+  cu("cuKernelGetFunction", &function, kernel);
+  named(kernel, "one");
+  void *values[] = {&s.memory};
+  const auto describe = [](const char *what, Pointer node) {
+    KernelParameters out{};
+    const int code = quiet("cuGraphKernelNodeGetParams_v2", node, &out);
+    say("%s: %d, function %s, kernel %s", what, code, out.function ? "set" : "null",
+        nameOf(out.kernel));
+    if (!code)
+      cu("cuGraphKernelNodeSetParams_v2", node, static_cast<const KernelParameters *>(&out));
+  };
+  const auto add = [&](const char *what, Pointer named, Pointer handle) {
+    Pointer node = kNone;
+    const KernelParameters p{named, {1, 1, 1}, {1, 1, 1}, 0, values, nullptr, handle, nullptr};
+    say("%s: %d", what,
+        quiet("cuGraphAddKernelNode_v2", &node, makeGraph(), static_cast<const Pointer *>(nullptr),
+              size_t(0), &p));
+    describe(what, node);
+  };
+  add("node of the kernel", kNone, kernel);
+  add("node of its function", function, kNone);
+  add("node of the kernel as a function", kernel, kNone);
+  const auto capture = [&](const char *what, auto launch) {
+    Pointer graph = kNone, node = kNone;
+    quiet("cuStreamBeginCapture_v2", s.stream, 0);
+    const int code = launch();
+    quiet("cuStreamEndCapture", s.stream, &graph);
+    size_t count = 1;
+    say("%s: %d, nodes %d", what, code, quiet("cuGraphGetNodes", graph, &node, &count));
+    describe(what, node);
+  };
+  for (const auto &[what, launched] :
+       {std::pair("kernel captured", kernel), std::pair("function captured", function)})
+    capture(what, [&, launched = launched] {
+      return quiet("cuLaunchKernel", launched, 1u, 1u, 1u, 1u, 1u, 1u, 0u, s.stream, &values[0],
+                   static_cast<void **>(nullptr));
+    });
+  capture("a module's function captured", [&] { return launchAdd(s, s.stream, s.memory, 1); });
+}
+
 } // namespace
 } // namespace sequences

@@ -35,7 +35,6 @@ Made makeKernelNode(Context &current, const KernelNodeParametersV2 *p) {
   memcpy(shape.block, p->first.block, sizeof(shape.block));
   shape.dynamicSharedBytes = p->first.sharedBytes;
   KernelOperation operation;
-  operation.isKernelHandle = p->kernel;
   // What is set for the function has to fit now, and counts once the graph is instantiated.
   Result result = inContext(current, *context, [&]() -> Result {
     LaunchShape now = shape;
