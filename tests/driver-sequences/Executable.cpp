@@ -319,6 +319,38 @@ SEQUENCE(executable_update_in_another_order) {
   say("result %d", result.result);
 }
 
+// Edges have ports and types, and nodes attributes.
+SEQUENCE(executable_update_of_edges) {
+  Setup s;
+  const struct {
+    const char *what;
+    EdgeData data;
+    int priority;
+  } kKinds[] = {{"plain", {0, 0, 0, {}}, 0},
+                {"programmatic", {1, 0, 1, {}}, 0},
+                {"after the launch", {2, 0, 1, {}}, 0},
+                {"of priority", {0, 0, 0, {}}, -1}};
+  const auto make = [&](const auto &kind) {
+    Pointer graph = makeGraph(), a = addKernel(s, graph, {}, s.memory, 1),
+            b = addKernel(s, graph, {}, s.memory, 2);
+    const int code = quiet("cuGraphAddDependencies_v2", graph, static_cast<const Pointer *>(&a),
+                           static_cast<const Pointer *>(&b), &kind.data, size_t(1));
+    int priority[16] = {kind.priority};
+    const int set = quiet("cuGraphKernelNodeSetAttribute", b, 8, &priority[0]);
+    if (code || set)
+      say("%s: %d %d", kind.what, code, set);
+    return graph;
+  };
+  for (const auto &kind : kKinds) {
+    Pointer executable = instantiate(make(kind));
+    for (const auto &other : kKinds) {
+      UpdateResult result{77, kNone, kNone};
+      const int code = quiet("cuGraphExecUpdate_v2", executable, make(other), &result);
+      say("%s to %s: %d, result %d", kind.what, other.what, code, result.result);
+    }
+  }
+}
+
 SEQUENCE(executable_nodes_switched_off) {
   Setup s;
   Pointer graph = makeGraph(), event = kNone, record = kNone, empty = kNone;

@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 #include <optional>
+#include <set>
 #include <tuple>
 
 using namespace llvm;
@@ -149,12 +150,13 @@ static UpdateCode compare(const Graph &copy, const Graph &graph, GraphNode *&atF
     atFault = graph.nodes[i].get();
     if (old.type() != node.type())
       return kTypeChanged;
-    std::set<std::ptrdiff_t> before, after;
-    for (const Edge &edge : old.dependencies)
-      before.insert(indexIn(copy, edge.from));
-    for (const Edge &edge : node.dependencies)
-      after.insert(indexIn(graph, edge.from));
-    if (before != after)
+    const auto edgesOf = [&](const Graph &of, const GraphNode &to) {
+      std::set<std::tuple<std::ptrdiff_t, unsigned, unsigned, unsigned>> edges;
+      for (const auto &[from, data] : to.dependencies)
+        edges.emplace(indexIn(of, from), data.fromPort, data.toPort, data.type);
+      return edges;
+    };
+    if (edgesOf(copy, old) != edgesOf(graph, node))
       return kTopologyChanged;
     if (!mayBecome(old, node.operation, node.context))
       return old.type() == kConditionalNode ? kUnsupported : kParametersChanged;
