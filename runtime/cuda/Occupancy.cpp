@@ -25,10 +25,10 @@ static int withinAttributes(const Device &device, size_t sharedBytes, int thread
   return std::max(blocks, 0);
 }
 
-// CTAs per multiprocessor. Of a kernel that cannot be compiled it is the error of its launch.
+// CTAs per multiprocessor. Of a kernel that cannot be compiled it is the error of its launch, and
+// `blocks` stays as it is.
 static Result blocksPerMultiprocessor(Context &current, Function *function, int threads,
                                       size_t sharedBytes, int *blocks, bool inClusters = false) {
-  *blocks = 0;
   if (threads <= 0)
     return kInvalidValue;
   return inContextOf(function, current, [&](Context &context) -> Result {
@@ -36,8 +36,11 @@ static Result blocksPerMultiprocessor(Context &current, Function *function, int 
     if (bound.error)
       return bound.error;
     if (threads > 1024 || sharedBytes > unsigned(maxDynamicShared(context.device, *function)))
-      return kSuccess;
-    Expected<int> resident = bound.module->loaded->residentCtas(function->kernel, uint32_t(threads),
+      return *blocks = 0, kSuccess;
+    // What the kernel declares of its blocks does not count, on NVIDIA's GPUs neither. The code is
+    // for no larger ones: of those there is room as for the largest, within the attributes.
+    const auto most = uint32_t(std::min<uint64_t>(threads, function->kernel.mostThreads()));
+    Expected<int> resident = bound.module->loaded->residentCtas(function->kernel, most,
                                                                 uint32_t(sharedBytes), inClusters);
     if (!resident)
       return report(context, resident.takeError());
@@ -106,15 +109,14 @@ static Result ctasInClusters(Context &context, Function *function, const LaunchC
 // The block size with the most threads in flight; of equals the larger one.
 static Result bestBlockSize(Context &context, int *gridSize, int *blockSize, Function *function,
                             DynamicShared sharedFor, size_t sharedBytes, int limit) {
-  if (!gridSize || !blockSize)
+  if (!gridSize || !blockSize || limit < 0)
     return kInvalidValue;
   if (!isLive(function))
     return kInvalidHandle;
   int most = int(function->kernel.mostThreads());
   if (limit > 0)
     most = std::min(most, limit);
-  int bestThreads = 0, bestBlocks = 0;
-  *blockSize = 0;
+  int bestThreads = 0, bestBlocks = 0, bestSize = 0;
   for (int size = most; size > 0; size = (size - 1) / 32 * 32) {
     int blocks = 0;
     size_t shared = sharedFor ? sharedFor(size) : sharedBytes;
@@ -123,9 +125,10 @@ static Result bestBlockSize(Context &context, int *gridSize, int *blockSize, Fun
     if (blocks * size > bestThreads) {
       bestThreads = blocks * size;
       bestBlocks = blocks;
-      *blockSize = size;
+      bestSize = size;
     }
   }
+  *blockSize = bestSize;
   *gridSize =
       bestBlocks * hip().attribute(HipAttribute::MultiprocessorCount, context.device.hipDevice);
   return kSuccess;
@@ -174,11 +177,14 @@ Result cuOccupancyMaxPotentialBlockSize(int *gridSize, int *blockSize, Function 
 
 Result cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, Function *function, int blocks,
                                                int threads) {
-  return callIn(RUBIA_CALL(bytes, function, blocks, threads), [&](Context &context) {
+  return callIn(RUBIA_CALL(bytes, function, blocks, threads), [&](Context &context) -> Result {
     if (!bytes || blocks <= 0 || threads <= 0 || threads > 1024)
       return kInvalidValue;
-    if (!isLive(function))
-      return kInvalidHandle;
+    int most = 0;
+    if (Result result = blocksPerMultiprocessor(context, function, threads, 0, &most))
+      return result;
+    if (blocks > most)
+      return kInvalidValue;
     // One block alone may have its shared memory in device memory.
     int64_t share =
         (blocks == 1 ? Device::maxSharedPerBlock() : context.device.ldsPerBlock() / blocks) -
@@ -206,7 +212,7 @@ Result cuOccupancyMaxPotentialClusterSize(int *size, Function *function,
     int room = 0;
     if (Result result = ctasInClusters(context, function, *config, true, room))
       return result;
-    return *size = int(llvm::bit_floor(std::min(most, uint32_t(std::max(room, 1))))), kSuccess;
+    return *size = int(llvm::bit_floor(std::min(most, uint32_t(room)))), kSuccess;
   });
 }
 

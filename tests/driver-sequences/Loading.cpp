@@ -228,5 +228,101 @@ SEQUENCE(occupancy) {
   cu("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", &value, s.add, 32, size_t(0), 2u);
 }
 
+// What kernels declare of their blocks, and blocks that are larger.
+static constexpr const char *kBounded = R"(.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry plain() { ret; }
+.visible .entry most() .maxntid 64, 1, 1 { ret; }
+.visible .entry mostOfTwo() .maxntid 16, 4, 1 { ret; }
+.visible .entry mostLeast() .maxntid 64, 1, 1 .minnctapersm 4 { ret; }
+.visible .entry exact() .reqntid 64, 1, 1 { ret; }
+.visible .entry odd() .maxntid 50, 1, 1 { ret; }
+.visible .entry shared() .maxntid 64, 1, 1
+{
+  .shared .align 4 .b8 words[20000];
+  .reg .b32 %r<2>;
+  mov.u32 %r0, words;
+  st.volatile.shared.u32 [%r0], %r0;
+  ret;
+}
+)";
+
+SEQUENCE(occupancy_of_bounded_kernels) {
+  Setup s;
+  Pointer module = kNone;
+  cu("cuModuleLoadData", &module, static_cast<const void *>(kBounded));
+  const auto amount = [](int64_t value) {
+    return value > 0 ? "some" : value ? "negative" : "none";
+  };
+  for (const char *name : {"plain", "most", "mostOfTwo", "mostLeast", "exact", "odd", "shared"}) {
+    Pointer function = kNone;
+    quiet("cuModuleGetFunction", &function, module, name);
+    for (int threads : {-1, 0, 1, 32, 50, 51, 63, 64, 65, 128, 512, 1024, 1025, 2147483647}) {
+      int blocks = -7;
+      int code = quiet("cuOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, function, threads,
+                       size_t(0));
+      say("%s: block of %d: %d %s", name, threads, code, amount(blocks));
+    }
+    for (size_t shared :
+         {size_t(29152), size_t(29153), size_t(49152), size_t(49153), size_t(1000000)}) {
+      int blocks = -7;
+      int code =
+          quiet("cuOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, function, 128, shared);
+      say("%s: shared %zu: %d %s", name, shared, code, amount(blocks));
+    }
+    for (unsigned flags : {0u, 1u, 2u, 3u}) {
+      int blocks = -7;
+      int code = quiet("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", &blocks, function,
+                       128, size_t(0), flags);
+      say("%s: flags %u: %d %s", name, flags, code, amount(blocks));
+    }
+    for (int limit : {-1, 0, 1, 32, 33, 64, 65, 96, 1024, 4096}) {
+      int grid = -7, block = -7;
+      int code = quiet("cuOccupancyMaxPotentialBlockSize", &grid, &block, function, kNone,
+                       size_t(0), limit);
+      const char *what = block < 0 ? "untouched" : block > 1024 ? "too many" : "threads";
+      // Kernels without a bound have a size that depends on the device.
+      if (*name == 'p' && limit != 1 && limit != 32)
+        say("%s: limit %d: %d %s %s", name, limit, code, amount(grid), what);
+      else
+        say("%s: limit %d: %d %s %d", name, limit, code, amount(grid), block);
+    }
+    for (int blocks : {-1, 0, 1, 2, 1000, 100000})
+      for (int threads : {-1, 0, 1, 64, 65, 1024, 1025}) {
+        size_t bytes = 77;
+        int code =
+            quiet("cuOccupancyAvailableDynamicSMemPerBlock", &bytes, function, blocks, threads);
+        say("%s: %d blocks of %d: %d %s", name, blocks, threads, code,
+            bytes == 77 ? "untouched" : amount(int64_t(bytes)));
+      }
+    for (unsigned threads : {0u, 64u, 65u, 1024u, 1025u}) {
+      struct {
+        unsigned grid[3], block[3], sharedBytes;
+        Pointer stream;
+        void *attributes;
+        unsigned count;
+      } config = {{8, 1, 1}, {threads, 1, 1}, 0, s.stream, nullptr, 0};
+      struct {
+        int id, pad;
+        unsigned value[16];
+      } attribute = {4, 0, {2, 1, 1}};
+      int size = -7, clusters = -7;
+      int code = quiet("cuOccupancyMaxPotentialClusterSize", &size, function, &config);
+      say("%s: cluster of blocks of %u: %d %d", name, threads, code, size);
+      config.attributes = &attribute;
+      config.count = 1;
+      code = quiet("cuOccupancyMaxActiveClusters", &clusters, function, &config);
+      say("%s: clusters of blocks of %u: %d %s", name, threads, code,
+          clusters == -7 ? "untouched" : amount(clusters));
+    }
+    void *none = nullptr;
+    for (unsigned threads : {64u, 65u, 1025u})
+      say("%s: launch of %u: %d", name, threads,
+          quiet("cuLaunchKernel", function, 1u, 1u, 1u, threads, 1u, 1u, 0u, kNone, &none,
+                static_cast<void **>(nullptr)));
+  }
+}
+
 } // namespace
 } // namespace sequences
