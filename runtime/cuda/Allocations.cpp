@@ -290,10 +290,16 @@ Result cuMemHostGetDevicePointer_v2(void **device, void *host, unsigned flags) {
 Result cuMemHostGetFlags(unsigned *flags, void *host) {
   return callIn(RUBIA_CALL(flags, host), [&](Context &) {
     std::optional<Allocation> found = findAllocation(host);
-    if (!flags || !found || found->kind != AllocationKind::Host)
+    if (!flags || !found)
       return kInvalidValue;
-    // All of it is mapped; that it is portable is told only of memory that was asked to be mapped.
-    *flags = found->flags & kDeviceMap ? found->flags : (found->flags & ~1u) | kDeviceMap;
+    constexpr unsigned kPortable = 1;
+    // All of it is mapped; that it is portable is told only of memory that was registered, or that
+    // was asked to be mapped.
+    if (found->kind == AllocationKind::Registered)
+      return *flags = (found->flags & kPortable) | kDeviceMap, kSuccess;
+    if (found->kind != AllocationKind::Host)
+      return kInvalidValue;
+    *flags = found->flags & kDeviceMap ? found->flags : (found->flags & ~kPortable) | kDeviceMap;
     return kSuccess;
   });
 }

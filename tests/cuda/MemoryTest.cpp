@@ -259,6 +259,14 @@ TEST_F(Memory, PointersKnowWhatTheyPointTo) {
 TEST_F(Memory, HostMemoryIsRegisteredOnce) {
   static char buffer[8192];
   void *host = buffer;
+  // All of it is mapped; whether it is portable is told (an H200).
+  for (const auto &[flags, told] : {std::pair(0u, 2u), {1u, 3u}, {2u, 2u}, {3u, 3u}}) {
+    unsigned got = 77;
+    ASSERT_EQ(cu("cuMemHostRegister_v2", host, size_t(8192), flags), kSuccess);
+    EXPECT_EQ(cu("cuMemHostGetFlags", &got, host), kSuccess);
+    EXPECT_EQ(got, told) << flags;
+    ASSERT_EQ(cu("cuMemHostUnregister", host), kSuccess);
+  }
   EXPECT_EQ(cu("cuMemHostRegister_v2", host, size_t(8192), 0u), kSuccess);
   EXPECT_EQ(cu("cuMemHostRegister_v2", host, size_t(8192), 0u), kHostMemoryAlreadyRegistered);
   EXPECT_EQ(attribute<unsigned>(kPointerMemoryType, host), unsigned(kMemoryHost));
