@@ -230,6 +230,8 @@ Result cuMemAllocPitch_v2(void **pointer, size_t *pitch, size_t width, size_t he
 
 Result cuMemFree_v2(void *pointer) {
   return callToRelease(RUBIA_CALL(pointer), Named{pointer}, [&](Context &context) {
+    if (Result result = checkUnsafe())
+      return result;
     if (!pointer)
       return kSuccess;
     std::optional<Allocation> found = findAllocation(pointer);
@@ -237,8 +239,6 @@ Result cuMemFree_v2(void *pointer) {
         found->kind == AllocationKind::Registered || found->kind == AllocationKind::Mapped ||
         found->kind == AllocationKind::Opened)
       return kInvalidValue;
-    if (Result result = checkUnsafe())
-      return result;
     if (found->kind == AllocationKind::Graph)
       return freeGraphMemory(pointer);
     if (found->kind == AllocationKind::Pool) {
@@ -264,13 +264,13 @@ Result cuMemAllocHost_v2(void **pointer, size_t bytes) { return cuMemHostAlloc(p
 
 Result cuMemFreeHost(void *pointer) {
   return callToRelease(RUBIA_CALL(pointer), Named{pointer}, [&](Context &context) {
+    if (Result result = checkUnsafe())
+      return result;
     if (!pointer)
       return kSuccess;
     std::optional<Allocation> found = findAllocation(pointer);
     if (!found || found->base != pointer || found->kind != AllocationKind::Host)
       return kInvalidValue;
-    if (Result result = checkUnsafe())
-      return result;
     removeAllocation(pointer);
     return context.checkSynchronized(hip().call<hipHostFree>(pointer));
   });
@@ -332,13 +332,13 @@ Result cuMemHostRegister(void *host, size_t bytes, unsigned flags) {
 
 Result cuMemHostUnregister(void *host) {
   return callToRelease(RUBIA_CALL(host), [&](Context &context) {
+    if (Result result = checkUnsafe())
+      return result;
     std::optional<Allocation> found = findAllocation(host);
     if (!host || (found && (found->kind != AllocationKind::Registered || found->base != host)))
       return kInvalidValue;
     if (!found)
       return kHostMemoryNotRegistered;
-    if (Result result = checkUnsafe())
-      return result;
     removeAllocation(host);
     return context.checkSynchronized(hip().call<hipHostUnregister>(host));
   });

@@ -220,5 +220,55 @@ SEQUENCE(nodes_of_a_librarys_kernel) {
   capture("a module's function captured", [&] { return launchAdd(s, s.stream, s.memory, 1); });
 }
 
+// External waits for events that stand for what was captured.
+SEQUENCE(events_of_captures_awaited_from_outside) {
+  Setup s;
+  Pointer event = kNone;
+  quiet("cuEventCreate", &event, 2u);
+  const auto capture = [&](const char *what, auto call) {
+    Pointer graph = kNone;
+    quiet("cuStreamBeginCapture_v2", s.stream, 2);
+    const int code = call();
+    say("%s: %d, end %d", what, code, quiet("cuStreamEndCapture", s.stream, &graph));
+    if (graph)
+      sayGraph(what, graph);
+  };
+  const auto record = [&](Pointer stream, unsigned flags) {
+    return quiet("cuEventRecordWithFlags", event, stream, flags);
+  };
+  const auto wait = [&](unsigned flags) {
+    return quiet("cuStreamWaitEvent", s.stream, event, flags);
+  };
+  capture("never recorded", [&] { return wait(1); });
+  capture("recorded from outside", [&] { return record(s.stream, 1); });
+  capture("then awaited", [&] { return wait(1); });
+  capture("captured", [&] { return record(s.stream, 0); });
+  capture("then awaited from outside", [&] { return wait(1); });
+  capture("then awaited", [&] { return wait(0); });
+  capture("captured and awaited", [&] { return record(s.stream, 0) + wait(1); });
+  capture("recorded from outside", [&] { return record(s.stream, 1); });
+  capture("still awaited", [&] { return wait(1); });
+  say("recorded: %d", record(s.other, 0));
+  capture("awaited from outside", [&] { return wait(1); });
+}
+
+SEQUENCE(wrong_memory_freed_in_a_capture) {
+  Setup s;
+  int local = 0;
+  const auto capture = [&](const char *what, int mode, const char *function, Pointer memory) {
+    Pointer graph = kNone;
+    quiet("cuStreamBeginCapture_v2", s.stream, mode);
+    const int code = quiet(function, memory);
+    say("%s, mode %d: %d, end %d", what, mode, code, quiet("cuStreamEndCapture", s.stream, &graph));
+  };
+  for (int mode : {0, 1, 2})
+    for (const char *function : {"cuMemFree_v2", "cuMemFreeHost", "cuMemHostUnregister"}) {
+      say("%s", function);
+      capture("nothing", mode, function, kNone);
+      capture("a variable", mode, function, Pointer(&local));
+      capture("within memory", mode, function, at(s.memory, 4));
+    }
+}
+
 } // namespace
 } // namespace sequences

@@ -250,6 +250,8 @@ Result captureWait(Context &context, void *hipStream, Event *event, bool isExter
   if (own && own->isInvalid)
     return kStreamCaptureInvalidated;
   if (own && isExternal) {
+    if (event->capture && !captureWithId(event->capture))
+      return refuse(kInvalidValue); // what it stands for is in a graph
     isDone = true;
     return capture(context, WaitOperation{event->self}, hipStream);
   }
