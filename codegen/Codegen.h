@@ -20,8 +20,9 @@
 #include <vector>
 
 namespace llvm {
+class Function;
 class Module;
-}
+} // namespace llvm
 
 namespace rubia::codegen {
 
@@ -49,6 +50,8 @@ struct Options {
   size_t instructionsPerPart = 100'000;
   /// Called, by any thread, when so many of so many parts are compiled.
   std::function<void(unsigned done, unsigned of)> onPart;
+  /// Gives functions with the attribute "rubia-body-later" their bodies, where these are needed.
+  std::function<llvm::Error(llvm::Function &)> giveBody = nullptr;
   /// How many of the passes that LLVM can do without are run; none: all. And who is told of each,
   /// by its number from 1, whether it is run or not. A unit is not divided then.
   std::optional<unsigned> passLimit = std::nullopt;

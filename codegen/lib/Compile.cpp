@@ -60,9 +60,10 @@ Expected<std::string> emit(std::unique_ptr<Module> module, const Options &option
 
   if (Error error = prepare(*module, **machine, *target, options.codeObjectVersion))
     return error;
-  if (kind == EmitKind::Object && !PassGate::isWanted(options))
-    if (Error error = takeKeptFunctions(*module, **machine, options))
-      return error;
+  const bool keeps = kind == EmitKind::Object && !PassGate::isWanted(options);
+  if (Error error =
+          keeps ? takeKeptFunctions(*module, **machine, options) : giveBodies(*module, options))
+    return error;
   const PassGate gate(module->getContext(), options);
   return emitPrepared(*module, **machine, options.optLevel, kind);
 }

@@ -3,6 +3,7 @@
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/PassGate.h"
 #include "codegen/lib/Translate.h"
+#include "codegen/lib/speed/KeptFunctions.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -266,6 +267,8 @@ Expected<std::vector<std::string>> emitObjects(std::unique_ptr<Module> module,
   if (!machine)
     return machine.takeError();
   if (Error error = prepare(*module, **machine, target, options.codeObjectVersion))
+    return error;
+  if (Error error = giveBodies(*module, options))
     return error;
   if (Error error = placeSharedMemory(*module, **machine))
     return error;

@@ -3,6 +3,7 @@
 #include "lowering/Lowering.h"
 #include "lowering/Complexity.h"
 #include "lowering/Judgement.h"
+#include "lowering/LaterBodies.h"
 #include "lowering/lib/analysis/Target.h"
 #include "lowering/lib/analysis/WarpForm.h"
 #include "lowering/lib/frame/UnitLowering.h"
@@ -126,27 +127,61 @@ static Error lowerAll(UnitLowering &lowering, const std::string &notSound) {
   return Error::success();
 }
 
-Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit &unit,
-                                        const Options &options, LLVMContext &context) {
+// A defect of ours, never of the input; LLVM's own passes assume valid IR.
+static Error invalid(const std::string &broken) {
+  return createStringError("lowering made invalid IR: %s", broken.c_str());
+}
+
+// `sampler`: where what lowers the sampler's functions is left for their bodies; null if they get
+// them.
+static Expected<std::unique_ptr<Module>> lowerUnit(const ptx::Module &ptxModule, const Unit &unit,
+                                                   const Options &options, LLVMContext &context,
+                                                   std::unique_ptr<UnitLowering> *sampler) {
   Expected<Plan> plan = planFor(ptxModule, unit, options);
   if (!plan)
     return plan.takeError();
   std::unique_ptr<Module> module = emptyModule(ptxModule, context);
   UnitLowering lowering(ptxModule, unit, options, plan->target, std::move(plan->form), *module);
+  lowering.leavesBodies = sampler != nullptr;
   if (Error error = lowerAll(lowering, plan->notSound))
     return std::move(error);
-  makeOrderExplicit(*module, plan->target);
+  if (sampler)
+    *sampler = lowering.takeSampler();
+  for (Function &function : *module)
+    makeOrderExplicit(function, plan->target);
 
   NamedMDNode *metadata = module->getOrInsertNamedMetadata("rubia.metadata");
   metadata->addOperand(MDNode::get(context, MDString::get(context, lowering.metadata())));
 
-  // A defect of ours, never of the input; LLVM's own passes assume valid IR.
   std::string broken;
   raw_string_ostream os(broken);
   if (verifyModule(*module, &os))
-    return createStringError("lowering made invalid IR: %s", broken.c_str());
+    return invalid(broken);
   module->getOrInsertNamedMetadata("rubia.verified"); // code generation need not ask again
   return module;
+}
+
+Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit &unit,
+                                        const Options &options, LLVMContext &context) {
+  return lowerUnit(ptxModule, unit, options, context, nullptr);
+}
+
+LaterBodies::LaterBodies() = default;
+LaterBodies::~LaterBodies() = default;
+
+Expected<std::unique_ptr<Module>> lower(const ptx::Module &ptxModule, const Unit &unit,
+                                        const Options &options, LLVMContext &context,
+                                        LaterBodies &later) {
+  later.options = options;
+  return lowerUnit(ptxModule, unit, later.options, context, &later.library);
+}
+
+Error LaterBodies::give(Function &function) {
+  library->giveBody(function);
+  makeOrderExplicit(function, library->target);
+  std::string broken;
+  raw_string_ostream os(broken);
+  return verifyFunction(function, &os) ? invalid(broken) : Error::success();
 }
 
 Expected<Judgement> judge(const ptx::Module &ptxModule, const Unit &unit, const Options &options,

@@ -279,8 +279,9 @@ static lowering::Options loweringOptions(const PipelineOptions &options, lowerin
 
 Expected<std::unique_ptr<Module>> PtxImage::lower(const lowering::Unit &unit,
                                                   const PipelineOptions &options, lowering::Fit fit,
-                                                  LLVMContext &context) const {
-  auto module = lowering::lower(parsed.module, unit, loweringOptions(options, fit), context);
+                                                  LLVMContext &context,
+                                                  lowering::LaterBodies &later) const {
+  auto module = lowering::lower(parsed.module, unit, loweringOptions(options, fit), context, later);
   if (!module)
     return withPlaces(module.takeError());
   return module;
@@ -297,9 +298,11 @@ Expected<lowering::Judgement> PtxImage::judge(const lowering::Unit &unit,
 }
 
 /// Of all that is the user's choice, code generation knows the level alone.
-static codegen::Options codegenOptions(const PipelineOptions &options) {
+static codegen::Options codegenOptions(const PipelineOptions &options,
+                                       lowering::LaterBodies &later) {
   codegen::Options own = options.codegen;
   own.optLevel = options.code.wordOf(settings::Id::optimise).index;
+  own.giveBody = [&later](Function &function) { return later.give(function); };
   return own;
 }
 
@@ -312,10 +315,11 @@ Expected<Made> PtxImage::fitted(const lowering::Unit &unit, const PipelineOption
   });
   for (Fit fit = Fit::Fast;;) {
     LLVMContext context;
-    Expected<std::unique_ptr<Module>> module = lower(unit, options, fit, context);
+    lowering::LaterBodies later;
+    Expected<std::unique_ptr<Module>> module = lower(unit, options, fit, context, later);
     if (!module)
       return module.takeError();
-    Expected<Made> made = generate(std::move(*module));
+    Expected<Made> made = generate(std::move(*module), codegenOptions(options, later));
     if (made || fit == Fit::WithoutMatrixUnit)
       return made;
     bool isTooLarge = false;
@@ -334,16 +338,18 @@ Expected<Made> PtxImage::fitted(const lowering::Unit &unit, const PipelineOption
 
 Expected<codegen::CodeObject> PtxImage::compile(const lowering::Unit &unit,
                                                 const PipelineOptions &options) const {
-  return fitted<codegen::CodeObject>(unit, options, [&](std::unique_ptr<Module> module) {
-    return codegen::compile(std::move(module), codegenOptions(options));
-  });
+  return fitted<codegen::CodeObject>(
+      unit, options, [](std::unique_ptr<Module> module, const codegen::Options &own) {
+        return codegen::compile(std::move(module), own);
+      });
 }
 
 Expected<std::string> PtxImage::emit(const lowering::Unit &unit, const PipelineOptions &options,
                                      codegen::EmitKind kind) const {
-  return fitted<std::string>(unit, options, [&](std::unique_ptr<Module> module) {
-    return codegen::emit(std::move(module), codegenOptions(options), kind);
-  });
+  return fitted<std::string>(unit, options,
+                             [&](std::unique_ptr<Module> module, const codegen::Options &own) {
+                               return codegen::emit(std::move(module), own, kind);
+                             });
 }
 
 } // namespace rubia::runtime

@@ -5,6 +5,7 @@
 
 #include "codegen/Codegen.h"
 #include "lowering/Judgement.h"
+#include "lowering/LaterBodies.h"
 #include "lowering/Lowering.h"
 #include "ptx-frontend/Linker.h"
 #include "ptx-frontend/Parser.h"
@@ -60,8 +61,8 @@ private:
   explicit PtxImage(ptx::ParseResult result) : parsed(std::move(result)) {}
   llvm::Expected<std::unique_ptr<llvm::Module>> lower(const lowering::Unit &unit,
                                                       const PipelineOptions &options,
-                                                      lowering::Fit fit,
-                                                      llvm::LLVMContext &context) const;
+                                                      lowering::Fit fit, llvm::LLVMContext &context,
+                                                      lowering::LaterBodies &later) const;
   /// What `generate` makes of the unit's module, lowered in the first way that fits in the
   /// registers.
   template <typename Made, typename Generate>

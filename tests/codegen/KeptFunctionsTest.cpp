@@ -4,6 +4,8 @@
 #include "codegen/lib/speed/KeptFunctions.h"
 #include "tests/Targets.h"
 #include "tests/codegen/ModuleFromText.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/Support/xxhash.h"
 #include <algorithm>
 #include <vector>
 
@@ -57,7 +59,10 @@ std::string loads() {
                 "  ret [2 x i32] %r\n";
 }
 
-constexpr StringRef kMark = "\"rubia-kept\"";
+/// The attribute, with a name that no other body has.
+std::string markOf(StringRef body) {
+  return "\"rubia-kept\"=\"" + std::to_string(xxh3_64bits(body)) + "\"";
+}
 
 /// The length of the longest piece that both have, in words.
 size_t commonWords(ArrayRef<uint8_t> a, ArrayRef<uint8_t> b) {
@@ -83,19 +88,19 @@ protected:
 TEST_P(KeptFunctions, AreCompiledOnce) {
   const std::string body = loads();
   const unsigned before = keptFunctionCount();
-  const CodeObject first = compiled(textOf(kMark, body));
+  const CodeObject first = compiled(textOf(markOf(body), body));
   EXPECT_EQ(keptFunctionCount(), before + 1);
-  const CodeObject other = compiled(textOf(kMark, body, "other"));
+  const CodeObject other = compiled(textOf(markOf(body), body, "other"));
   EXPECT_EQ(keptFunctionCount(), before + 1);
-  EXPECT_EQ(first.bytes, compiled(textOf(kMark, body)).bytes);
+  EXPECT_EQ(first.bytes, compiled(textOf(markOf(body), body)).bytes);
   // A constant that all calls pass makes it another function.
-  compiled(textOf(kMark, body, "k", "7"));
+  compiled(textOf(markOf(body), body, "k", "7"));
   EXPECT_EQ(keptFunctionCount(), before + 2);
 }
 
 TEST_P(KeptFunctions, HaveTheCodeAndTheRegistersOfOthers) {
   for (StringRef factor : {"%y", "7"}) {
-    const CodeObject kept = compiled(textOf(kMark, loads(), "k", factor)),
+    const CodeObject kept = compiled(textOf(markOf(loads()), loads(), "k", factor)),
                      plain = compiled(textOf("", loads(), "k", factor));
     ASSERT_EQ(kept.kernels.size(), 1u);
     ASSERT_EQ(plain.kernels.size(), 1u);
@@ -151,9 +156,10 @@ done:
 }
 
 TEST_P(KeptFunctions, LackResultsThatNobodyReads) {
+  constexpr StringRef kThree = "\"rubia-kept\"=\"three\"";
   const unsigned before = keptFunctionCount();
-  const CodeObject first = compiled(textOfThree(kMark, true)),
-                   last = compiled(textOfThree(kMark, false));
+  const CodeObject first = compiled(textOfThree(kThree, true)),
+                   last = compiled(textOfThree(kThree, false));
   EXPECT_EQ(keptFunctionCount(), before + 2);
   const CodeObject plain = compiled(textOfThree("", true));
   EXPECT_EQ(first.kernels.at(0).vgprs, plain.kernels.at(0).vgprs);
@@ -176,9 +182,9 @@ constexpr StringRef kWithStack = R"(
 
 TEST_P(KeptFunctions, HaveTheirStack) {
   const unsigned before = keptFunctionCount();
-  const CodeObject kept = compiled(textOf(kMark, kWithStack.str())),
+  const CodeObject kept = compiled(textOf(markOf(kWithStack), kWithStack.str())),
                    plain = compiled(textOf("", kWithStack.str()));
-  compiled(textOf(kMark, kWithStack.str(), "other"));
+  compiled(textOf(markOf(kWithStack), kWithStack.str(), "other"));
   EXPECT_EQ(keptFunctionCount(), before + 1);
   EXPECT_EQ(kept.kernels.at(0).scratchBytes, plain.kernels.at(0).scratchBytes);
   EXPECT_GE(kept.kernels.at(0).scratchBytes, 256u);
@@ -192,7 +198,7 @@ TEST_P(KeptFunctions, OthersStayAsTheyAre) {
   %r = insertvalue [2 x i32] %r0, i32 %y, 1
   ret [2 x i32] %r
 )";
-  EXPECT_EQ(compiled(textOf(kMark, body)).bytes, compiled(textOf("", body)).bytes);
+  EXPECT_EQ(compiled(textOf(markOf(body), body)).bytes, compiled(textOf("", body)).bytes);
 }
 
 // LLVM finds that the function does not read an argument, and passes the others in other registers.
@@ -206,8 +212,89 @@ TEST_P(KeptFunctions, OfUnreadArgumentsStayAsTheyAre) {
   %r = insertvalue [2 x i32] %r0, i32 %y, 1
   ret [2 x i32] %r
 )";
-  EXPECT_EQ(compiled(textOf(kMark, body)).bytes, compiled(textOf("", body)).bytes);
+  EXPECT_EQ(compiled(textOf(markOf(body), body)).bytes, compiled(textOf("", body)).bytes);
 }
+
+// ---------- Bodies that are not there yet
+
+class LaterBodies : public KeptFunctions {
+protected:
+  /// A unit with loads() as a function that lacks it.
+  static std::string unfinished(StringRef name, StringRef kernel = "k") {
+    return textOf(("\"rubia-body-later\" \"rubia-kept\"=\"" + name + "\"").str(), "  unreachable\n",
+                  kernel);
+  }
+  Options options(unsigned optLevel = 3) {
+    Options options = optionsFor(GetParam());
+    options.optLevel = optLevel;
+    options.giveBody = [this](Function &function) {
+      ++given;
+      function.removeFnAttr(kBodyLater);
+      function.begin()->eraseFromParent();
+      const std::unique_ptr<Module> other = source.parse(textOf("", loads()));
+      Function &from = *other->getFunction("sampler");
+      function.splice(function.begin(), &from);
+      for (Argument &argument : from.args())
+        argument.replaceAllUsesWith(function.getArg(argument.getArgNo()));
+      return Error::success();
+    };
+    return options;
+  }
+  ModuleSource source;
+  unsigned given = 0;
+};
+
+TEST_P(LaterBodies, AreGivenOnce) {
+  const CodeObject first = source.mustCompile(unfinished("once"), options());
+  EXPECT_EQ(given, 1u);
+  source.mustCompile(unfinished("once", "other"), options());
+  EXPECT_EQ(source.mustCompile(unfinished("once"), options()).bytes, first.bytes);
+  EXPECT_EQ(given, 1u);
+  const std::string atOnce = textOf("\"rubia-kept\"=\"at once\"", loads());
+  EXPECT_EQ(source.mustCompile(atOnce, options()).bytes, first.bytes);
+  EXPECT_EQ(given, 1u);
+}
+
+TEST_P(LaterBodies, AreGivenWhereNoCodeIsKept) {
+  const std::string text = unfinished("not kept");
+  source.mustCompile(text, options());
+  given = 0;
+  const CodeObject plain = source.mustCompile(textOf("", loads()), options(1));
+  EXPECT_EQ(source.mustCompile(text, options(1)).bytes, plain.bytes);
+  EXPECT_EQ(given, 1u);
+  for (EmitKind kind : {EmitKind::Llvm, EmitKind::Assembly}) {
+    Expected<std::string> emitted = emit(source.parse(text), options(), kind);
+    ASSERT_TRUE(bool(emitted)) << toString(emitted.takeError());
+    Expected<std::string> whole = emit(source.parse(textOf("", loads())), options(), kind);
+    ASSERT_TRUE(bool(whole)) << toString(whole.takeError());
+    EXPECT_NEAR(double(emitted->size()), double(whole->size()), 200); // attributes
+  }
+  EXPECT_EQ(given, 3u);
+  // Kernels that differ in what LLVM passes on.
+  source.mustCompile(text + "define amdgpu_kernel void @small() nounwind "
+                            "\"amdgpu-flat-work-group-size\"=\"1,64\" { ret void }\n",
+                     options());
+  EXPECT_EQ(given, 4u);
+  // A unit that is divided.
+  Options divided = options();
+  divided.instructionsPerPart = 1;
+  source.mustCompile(text + R"(
+@table = constant [2 x ptr] [ptr @one, ptr @two]
+define void @one() noinline nounwind { ret void }
+define void @two() noinline nounwind { ret void }
+)",
+                     divided);
+  EXPECT_EQ(given, 5u);
+}
+
+TEST_P(LaterBodies, AreMissedByName) {
+  Expected<CodeObject> object = source.compile(unfinished("missed"), optionsFor(GetParam()));
+  ASSERT_FALSE(bool(object));
+  EXPECT_NE(toString(object.takeError()).find("sampler"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, LaterBodies, testing::ValuesIn(rubia::test::testTargets()),
+                         [](const auto &info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(Targets, KeptFunctions, testing::ValuesIn(rubia::test::testTargets()),
                          [](const auto &info) { return std::string(info.param); });

@@ -5,13 +5,12 @@
 #include "codegen/lib/speed/SpecialFunctions.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include <atomic>
 #include <memory>
@@ -27,23 +26,25 @@ bool isKernel(const Function &function) {
   return function.getCallingConv() == CallingConv::AMDGPU_KERNEL;
 }
 
-bool isKeepable(const Function &function) {
+bool isOnlyCalled(const Function &function) {
   return function.hasFnAttribute(kIsKept) && !function.isDeclaration() &&
          function.hasLocalLinkage() && !function.use_empty() &&
-         all_of(function.uses(),
-                [](const Use &use) {
-                  const auto *call = dyn_cast<CallInst>(use.getUser());
-                  // Behind a tail call, LLVM would have it save registers.
-                  return call && call->isCallee(&use) && !call->isTailCall();
-                }) &&
-         all_of(instructions(function), [](const Instruction &inst) {
-           const auto *call = dyn_cast<CallBase>(&inst);
-           return (!call || isa<IntrinsicInst>(call) || call->isInlineAsm()) &&
-                  none_of(inst.operands(), [&](const Use &use) {
-                    return isa<ConstantExpr>(use) ||
-                           (isa<GlobalValue>(use) && !(call && call->isCallee(&use)));
-                  });
+         all_of(function.uses(), [](const Use &use) {
+           const auto *call = dyn_cast<CallInst>(use.getUser());
+           // Behind a tail call, LLVM would have it save registers.
+           return call && call->isCallee(&use) && !call->isTailCall();
          });
+}
+
+bool namesNoSymbol(const Function &function) {
+  return all_of(instructions(function), [](const Instruction &inst) {
+    const auto *call = dyn_cast<CallBase>(&inst);
+    return (!call || isa<IntrinsicInst>(call) || call->isInlineAsm()) &&
+           none_of(inst.operands(), [&](const Use &use) {
+             return isa<ConstantExpr>(use) ||
+                    (isa<GlobalValue>(use) && !(call && call->isCallee(&use)));
+           });
+  });
 }
 
 /// A kernel that stands for the module's, whose attributes LLVM passes on to the functions that it
@@ -59,17 +60,48 @@ const Function *kernelOf(const Module &module) {
   return found;
 }
 
-/// Numbers that the context has given to names are part of it. Each unit has a context of its own.
-std::string keyOf(const Module &module) {
-  SmallString<0> bitcode;
-  raw_svector_ostream os(bitcode);
-  WriteBitcodeToFile(module, os);
-  const auto hash = BLAKE3::hash(arrayRefFromStringRef(bitcode));
-  return std::string(toStringRef(hash));
+/// What the code of a module's functions depends on, beside the functions.
+std::string describe(const Module &module, const Function &kernel, const TargetMachine &machine,
+                     unsigned optLevel) {
+  std::string text;
+  raw_string_ostream os(text);
+  os << machine.getTargetCPU() << ' ' << machine.getTargetFeatureString() << ' ' << optLevel << ' ';
+  SmallVector<Module::ModuleFlagEntry> flags;
+  module.getModuleFlagsMetadata(flags);
+  for (const Module::ModuleFlagEntry &flag : flags) {
+    os << flag.Key->getString() << ' ' << unsigned(flag.Behavior) << ' ';
+    flag.Val->printAsOperand(os);
+    os << ' ';
+  }
+  os << kernel.getAttributes().getFnAttrs().getAsString() << '\n';
+  return text;
+}
+
+/// The attributes have the body's name.
+std::string describe(const Function &function, const Specialty &specialty) {
+  std::string text;
+  raw_string_ostream os(text);
+  os << function.getName() << ' ' << *function.getFunctionType() << ' ';
+  const AttributeList attributes =
+      function.getAttributes().removeFnAttribute(function.getContext(), kBodyLater);
+  for (unsigned index : attributes.indexes())
+    os << attributes.getAsString(index) << '\n';
+  os << specialty;
+  return text;
+}
+
+Error giveBody(Function &function, const Options &options) {
+  if (!function.hasFnAttribute(kBodyLater))
+    return Error::success();
+  if (!options.giveBody)
+    return make_error<CodegenError>(Fault::Malformed, "there is nobody who has the body",
+                                    function.getName().str());
+  return options.giveBody(function);
 }
 
 void giveCode(Function &function, const KeptCode &code) {
   LLVMContext &context = function.getContext();
+  function.removeFnAttr(kBodyLater);
   function.addFnAttr(Attribute::Naked);
   function.addFnAttr(Attribute::NoInline);
   function.addFnAttr(kept::kCode, code.code);
@@ -90,51 +122,63 @@ void giveCode(Function &function, const KeptCode &code) {
 
 unsigned keptFunctionCount() { return keptCount; }
 
+Error giveBodies(Module &module, const Options &options) {
+  for (Function &function : module)
+    if (Error error = giveBody(function, options))
+      return error;
+  return Error::success();
+}
+
 Error takeKeptFunctions(Module &module, TargetMachine &machine, const Options &options) {
   constexpr size_t kMost = 256; // of some 20 KB each
   // Of this thread's machines. What a function becomes depends on nothing else.
   thread_local StringMap<KeptCode> known;
   SmallVector<Function *> functions;
   for (Function &function : module)
-    if (isKeepable(function))
+    if (isOnlyCalled(function))
       functions.push_back(&function);
   const Function *kernel = functions.empty() ? nullptr : kernelOf(module);
   // A debugger shows registers of our functions too, then.
   if (!kernel || options.optLevel < 2 || hasDebugVariables(module))
-    return Error::success();
-  const std::string forMachine = (machine.getTargetCPU() + machine.getTargetFeatureString() + "/" +
-                                  Twine(options.optLevel) + "/")
-                                     .str();
+    return giveBodies(module, options);
+  if (known.size() >= kMost)
+    known.clear();
+  const std::string forModule = describe(module, *kernel, machine, options.optLevel);
   struct Wanted {
     Function &function;
     std::unique_ptr<Module> own;
-    std::string key;
+    std::string name;
   };
   std::vector<Wanted> all;
-  for (Function *each : functions) {
-    Function &function = specialised(*each);
-    std::unique_ptr<Module> own = takeApart(function, *kernel);
-    std::string key = forMachine + keyOf(*own); // before passes give numbers to names
-    all.push_back({function, std::move(own), std::move(key)});
+  for (Function *function : functions) {
+    const Specialty specialty(*function);
+    std::string name = forModule + describe(*function, specialty);
+    auto found = known.find(name);
+    if (found == known.end() || found->second.code.empty()) {
+      if (Error error = giveBody(*function, options))
+        return error;
+      if (!namesNoSymbol(*function))
+        continue;
+    }
+    Function &special = specialised(*function, specialty);
+    all.push_back({special, takeApart(special, *kernel), std::move(name)});
   }
   for (Wanted &one : all) {
-    auto found = known.find(one.key);
+    auto found = known.find(one.name);
     if (found == known.end()) {
       Expected<KeptCode> code =
           compileApart(*one.own, one.function.getName(), machine, options.optLevel);
       if (!code)
         return code.takeError();
       keptCount += !code->code.empty();
-      if (known.size() >= kMost)
-        known.clear();
-      found = known.try_emplace(one.key, std::move(*code)).first;
+      found = known.try_emplace(one.name, std::move(*code)).first;
     }
     if (found->second.code.empty())
       giveBack(*one.own, one.function);
     else
       giveCode(one.function, found->second);
   }
-  return Error::success();
+  return giveBodies(module, options); // of the rest
 }
 
 } // namespace rubia::codegen

@@ -4,6 +4,8 @@
 // attributes. In a unit, their machine code stands in the place of their bodies. For LLVM it is one
 // instruction, which writes the same registers: callers keep their values in others, and kernels
 // have as many as with the bodies.
+//
+// The code is found by a body's name, so that a unit which gets it has no body.
 #pragma once
 
 #include "codegen/Codegen.h"
@@ -19,8 +21,11 @@ class TargetMachine;
 
 namespace rubia::codegen {
 
-/// The attribute of such functions. They are internal and call nothing but intrinsics.
+/// The attribute of such functions. They are internal and call nothing but intrinsics. Its value
+/// is the body's name: bodies with one name are equal but for lines.
 inline constexpr llvm::StringLiteral kIsKept = "rubia-kept";
+/// The attribute of functions whose body is none yet: Options::giveBody has it.
+inline constexpr llvm::StringLiteral kBodyLater = "rubia-body-later";
 
 namespace kept {
 /// What a function is whose body is assembly without text: its code, the bytes of a lane's stack
@@ -28,6 +33,9 @@ namespace kept {
 inline constexpr llvm::StringLiteral kCode = "rubia-code", kStack = "rubia-stack",
                                      kAlignment = "rubia-alignment", kWritten = "rubia-written";
 } // namespace kept
+
+/// Gives the functions of a module the bodies that they lack.
+llvm::Error giveBodies(llvm::Module &module, const Options &options);
 
 /// Gives functions of a prepared module the code that they have been compiled to. Others stay as
 /// they are: those that need more than their arguments and a stack of one size, those that refer to

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/SpecialFunctions.h"
-#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
@@ -86,18 +86,33 @@ Value *arrayOf(IRBuilder<> &b, Value *elements, Type *type, const SmallBitVector
 
 } // namespace
 
-Function &specialised(Function &function) {
+Specialty::Specialty(const Function &function) : results(resultsOf(function)) {
+  for (const Argument &argument : function.args())
+    constants.push_back(constantOf(argument));
+}
+
+raw_ostream &operator<<(raw_ostream &os, const Specialty &specialty) {
+  for (const Constant *constant : specialty.constants)
+    if (constant)
+      os << cast<ConstantInt>(constant)->getValue() << ' ';
+    else
+      os << "- ";
+  os << "->";
+  for (unsigned element : specialty.results.set_bits())
+    os << ' ' << element;
+  return os;
+}
+
+Function &specialised(Function &function, const Specialty &specialty) {
+  ArrayRef<Constant *> constants = specialty.constants;
+  const SmallBitVector &results = specialty.results;
   SmallVector<unsigned> wanted;
   SmallVector<Type *> types;
-  SmallVector<Constant *> constants;
-  for (const Argument &argument : function.args()) {
-    constants.push_back(constantOf(argument));
-    if (constants.back())
-      continue;
-    wanted.push_back(argument.getArgNo());
-    types.push_back(argument.getType());
-  }
-  const SmallBitVector results = resultsOf(function);
+  for (const Argument &argument : function.args())
+    if (!constants[argument.getArgNo()]) {
+      wanted.push_back(argument.getArgNo());
+      types.push_back(argument.getType());
+    }
   if (wanted.size() == constants.size() && results.all())
     return function;
   Type *all = function.getReturnType();

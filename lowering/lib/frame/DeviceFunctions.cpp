@@ -3,11 +3,15 @@
 // They are lowered by a UnitLowering of their own into the module of the unit that calls
 // them, so that they follow its target, warp form and modes.
 #include "lowering/lib/frame/DeviceFunctions.h"
+#include "lowering/LaterBodies.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/DriverFunctions.h"
 #include "ptx-frontend/Parser.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/Module.h"
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 
 using namespace llvm;
@@ -82,24 +86,45 @@ static const Unit &deviceUnit(DeviceLibrary library) {
   llvm_unreachable("DeviceLibrary");
 }
 
+std::unique_ptr<UnitLowering> UnitLowering::makeLibrary(DeviceLibrary library) {
+  // Not the checked form: what they write nobody reads behind a barrier, or who calls them has been
+  // checked. The words of LDS that are needed for that are the calling unit's.
+  WarpFormDecision form;
+  form.form = warpForm.form;
+  auto lowering = std::make_unique<UnitLowering>(deviceModule(library), deviceUnit(library),
+                                                 options, target, std::move(form), module);
+  lowering->isDeviceLibrary = true;
+  lowering->flushesF32Denormals = flushesF32Denormals;
+  lowering->experience = experience;
+  if (library != DeviceLibrary::Textures)
+    lowering->parent = this;
+  return lowering;
+}
+
+/// The name of a sampler's body: all that it is made of. Whatever else makeLibrary() gives to the
+/// sampler's lowering is the same for all units, or follows from the options and the form.
+static std::string bodyName(const UnitLowering &sampler, StringRef function) {
+  const Options &options = sampler.options;
+  std::string name;
+  raw_string_ostream os(name);
+  os << function << ' ' << options.arch << ' ' << nameOf(sampler.warpForm.form)
+     << (sampler.flushesF32Denormals ? " ftz " : " ") << int(options.fit) << ' '
+     << options.spinLimit;
+  for (const auto &[setting, word] : options.code.keyFields())
+    os << ' ' << setting << '=' << word;
+  return name;
+}
+
+/// Of a body that is given later, or by nobody.
+constexpr StringLiteral kBodyLater = "rubia-body-later";
+
 Function *UnitLowering::deviceFunction(DeviceLibrary library, StringRef name) {
-  const ptx::Module &definitions = deviceModule(library);
-  const ptx::Function *function = definitions.function(name);
+  const ptx::Function *function = deviceModule(library).function(name);
   if (!function)
     return nullptr;
   std::unique_ptr<UnitLowering> &lowering = deviceFunctions[size_t(library)];
-  if (!lowering) {
-    // What they write nobody reads behind a barrier, or who calls them has been checked. The words
-    // of LDS that are needed for that are the calling unit's.
-    WarpFormDecision form = warpForm;
-    form.isChecked = false;
-    lowering = std::make_unique<UnitLowering>(definitions, deviceUnit(library), options, target,
-                                              std::move(form), module);
-    lowering->parent = this;
-    lowering->isDeviceLibrary = true;
-    lowering->experience = experience;
-    lowering->flushesF32Denormals = flushesF32Denormals;
-  }
+  if (!lowering)
+    lowering = makeLibrary(library);
   if (Function *made = lowering->functionFor(*function))
     return made;
   lowering->directlyCalled.insert(function);
@@ -107,15 +132,48 @@ Function *UnitLowering::deviceFunction(DeviceLibrary library, StringRef name) {
   Function *made = lowering->functionFor(*function);
   made->setName("__rubia_" + name); // LLVM has ideas of its own about a function named malloc
   made->addFnAttr(Attribute::NoInline);
-  if (library == DeviceLibrary::Textures) {
-    // Compiled once, and not with each unit (codegen/lib/speed/KeptFunctions.h). They call nothing:
-    // where LLVM knows, a caller keeps its values out of the registers that such a function writes,
-    // and none is saved on a stack.
-    made->addFnAttr("rubia-kept");
-    made->addFnAttr(Attribute::NoRecurse);
+  if (library != DeviceLibrary::Textures) {
+    lowering->lowerBody(*function);
+    return made;
   }
-  lowering->lowerBody(*function);
+  // Compiled once, and not with each unit (codegen/lib/speed/KeptFunctions.h). They call nothing:
+  // where LLVM knows, a caller keeps its values out of the registers that such a function writes,
+  // and none is saved on a stack.
+  made->addFnAttr("rubia-kept", bodyName(*lowering, name));
+  made->addFnAttr(Attribute::NoRecurse);
+  if (leavesBodies || experience) { // a judgement asks for no body
+    made->addFnAttr(kBodyLater);
+    lowering->debugInfo.addFunction(*function, *made);
+    new UnreachableInst(module.getContext(), BasicBlock::Create(module.getContext(), "", made));
+  } else {
+    lowering->lowerSampler(*function);
+  }
   return made;
+}
+
+static std::atomic<unsigned> bodyCount;
+
+unsigned samplerBodyCount() { return bodyCount; }
+
+void UnitLowering::lowerSampler(const ptx::Function &function) {
+  ++bodyCount;
+  lowerBody(function);
+  // All lanes of a call have the same record, which is then read by scalar instructions.
+  Function *made = functionFor(function);
+  Argument *handle = made->getArg(0);
+  IRBuilder<> entry(&made->getEntryBlock(), made->getEntryBlock().begin());
+  Value *shared =
+      entry.CreateIntrinsic(entry.getInt64Ty(), Intrinsic::amdgcn_readfirstlane, {handle});
+  handle->replaceUsesWithIf(shared, [&](Use &use) { return use.getUser() != shared; });
+}
+
+void UnitLowering::giveBody(Function &function) {
+  const auto found =
+      find_if(functions, [&](const auto &entry) { return entry.second == &function; });
+  assert(found != functions.end() && function.hasFnAttribute(kBodyLater));
+  function.removeFnAttr(kBodyLater);
+  function.begin()->eraseFromParent();
+  lowerSampler(*found->first);
 }
 
 Function *UnitLowering::driverFunction(StringRef name) {

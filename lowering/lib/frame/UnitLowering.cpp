@@ -67,7 +67,9 @@ UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const
 
 void UnitLowering::lowerBody(const ptx::Function &function) {
   Function &llvmFunction = *functionFor(function);
-  DISubprogram *subprogram = debugInfo.addFunction(function, llvmFunction);
+  DISubprogram *subprogram = llvmFunction.getSubprogram();
+  if (!subprogram) // it has one if the body was left for later
+    subprogram = debugInfo.addFunction(function, llvmFunction);
   std::vector<ptx::Diagnostic> problems;
   if (!function.valid) {
     problems.push_back(diagnosticAt(function.place, function,
@@ -433,6 +435,7 @@ unsigned UnitLowering::slotOf(const ptx::Variable &variable) const {
 Value *UnitLowering::loadModuleTable(IRBuilder<> &builder, unsigned slot) {
   if (parent)
     return parent->loadModuleTable(builder, slot);
+  assert(!isDeviceLibrary && "the sampler knows nothing of the unit that calls it");
   LLVMContext &context = module.getContext();
   if (!moduleTable) {
     Type *type = ArrayType::get(Type::getInt64Ty(context), abi::kFirstVariableSlot + slots.size());

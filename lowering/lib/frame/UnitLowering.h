@@ -104,6 +104,14 @@ public:
   llvm::Function *textureFunction(llvm::StringRef name);
   /// Whether this is a library of lowering/device/, in which no thread waits for another one.
   bool isDeviceLibrary = false;
+  /// The sampler's functions get a body that nobody may execute, which giveBody() replaces
+  /// (lowering/LaterBodies.h).
+  bool leavesBodies = false;
+  /// What lowers them; null if there are none. It needs nothing but its options and the module.
+  std::unique_ptr<UnitLowering> takeSampler() {
+    return std::move(deviceFunctions[size_t(DeviceLibrary::Textures)]);
+  }
+  void giveBody(llvm::Function &function);
 
   /// The largest CTA that a kernel may be launched with.
   uint32_t maxThreads(const ptx::Function &kernel) const;
@@ -191,9 +199,11 @@ private:
   void checkKernel(const ptx::Function &kernel);
 
   llvm::Function *deviceFunction(DeviceLibrary library, llvm::StringRef name);
+  std::unique_ptr<UnitLowering> makeLibrary(DeviceLibrary library);
+  void lowerSampler(const ptx::Function &function);
 
-  /// Device functions are lowered by a UnitLowering for each library, whose parent has the module
-  /// table.
+  /// Device functions are lowered by a UnitLowering for each library. Its parent has the module
+  /// table; the sampler, which needs none, has no parent.
   std::array<std::unique_ptr<UnitLowering>, 3> deviceFunctions;
   UnitLowering *parent = nullptr;
   const bool forClusters;

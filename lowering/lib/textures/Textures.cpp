@@ -277,16 +277,6 @@ Value *callSampler(FunctionLowering &fn, const Twine &name, ArrayRef<Value *> ar
   SmallString<32> buffer;
   Function *function = fn.unit().textureFunction(name.toStringRef(buffer));
   assert(function && "a sampler that does not exist");
-  // All lanes of a call have the same record, which is then read by scalar instructions.
-  constexpr const char *kIsMarked = "rubia-shared-record";
-  if (!function->hasFnAttribute(kIsMarked)) {
-    function->addFnAttr(kIsMarked);
-    Argument *handle = function->getArg(0);
-    IRBuilder<> entry(&function->getEntryBlock(), function->getEntryBlock().begin());
-    Value *shared =
-        entry.CreateIntrinsic(entry.getInt64Ty(), Intrinsic::amdgcn_readfirstlane, {handle});
-    handle->replaceUsesWithIf(shared, [&](Use &use) { return use.getUser() != shared; });
-  }
   return fn.builder().CreateCall(function, arguments);
 }
 

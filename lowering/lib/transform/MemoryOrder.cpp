@@ -83,10 +83,9 @@ void makeExplicit(Instruction &instruction, bool waits) {
 
 } // namespace
 
-void makeOrderExplicit(Module &module, const Target &target) {
-  for (Function &function : module)
-    for (Instruction &instruction : make_early_inc_range(instructions(function)))
-      makeExplicit(instruction, targets::Fact::releasesMustWait(*target.row));
+void makeOrderExplicit(Function &function, const Target &target) {
+  for (Instruction &instruction : make_early_inc_range(instructions(function)))
+    makeExplicit(instruction, targets::Fact::releasesMustWait(*target.row));
 }
 
 } // namespace rubia::lowering

@@ -5,13 +5,13 @@
 #include "lowering/lib/analysis/Target.h"
 
 namespace llvm {
-class Module;
+class Function;
 }
 
 namespace rubia::lowering {
 
-/// Rewrites the module's atomics and fences so that LLVM's code for them keeps PTX's order. To be
+/// Rewrites the function's atomics and fences so that LLVM's code for them keeps PTX's order. To be
 /// called when everything is lowered.
-void makeOrderExplicit(llvm::Module &module, const Target &target);
+void makeOrderExplicit(llvm::Function &function, const Target &target);
 
 } // namespace rubia::lowering

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compile process lowers the sampler for the first unit that calls it.
+#include "lowering/LaterBodies.h"
+#include "runtime/worker/Pipeline.h"
+#include "tests/Targets.h"
+#include <gtest/gtest.h>
+
+using namespace rubia;
+using namespace rubia::runtime;
+
+namespace {
+
+std::string kernelWith(const std::string &instruction) {
+  return ".visible .entry k(.param .u64 to, .param .u64 texture) {\n"
+         ".reg .b32 %r<4>; .reg .f32 %f<2>; .reg .b64 %rd<2>;\n"
+         "ld.param.u64 %rd0, [to]; ld.param.u64 %rd1, [texture];\n"
+         "mov.u32 %r0, %tid.x; cvt.rn.f32.u32 %f0, %r0;\n" +
+         instruction + "\nst.global.v4.u32 [%rd0], {%r0, %r1, %r2, %r3}; ret;\n}\n";
+}
+
+const std::string kFetch = "tex.2d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%rd1, {%r0, %r0}];";
+
+std::vector<uint8_t> compiled(const std::string &kernel, const PipelineOptions &options) {
+  llvm::Expected<PtxImage> image =
+      PtxImage::fromText("k.ptx", ".version 8.0\n.target sm_80\n.address_size 64\n" + kernel);
+  if (!image) {
+    ADD_FAILURE() << llvm::toString(image.takeError());
+    return {};
+  }
+  llvm::Expected<codegen::CodeObject> object = image->compile(image->units()[0], options);
+  if (!object) {
+    ADD_FAILURE() << llvm::toString(object.takeError());
+    return {};
+  }
+  return object->bytes;
+}
+
+class Sampler : public testing::TestWithParam<const char *> {};
+
+TEST_P(Sampler, IsLoweredForTheFirstUnit) {
+  PipelineOptions options;
+  options.codegen.arch = GetParam();
+  const unsigned before = lowering::samplerBodyCount();
+  const std::vector<uint8_t> first = compiled(kernelWith(kFetch), options);
+  EXPECT_EQ(lowering::samplerBodyCount(), before + 1);
+  EXPECT_EQ(compiled(kernelWith(kFetch), options), first);
+  compiled(kernelWith("add.u32 %r0, %r0, 1;" + kFetch), options);
+  EXPECT_EQ(lowering::samplerBodyCount(), before + 1);
+  // Another function of it.
+  compiled(kernelWith("tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%rd1, {%r0}];"), options);
+  EXPECT_EQ(lowering::samplerBodyCount(), before + 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Sampler, testing::ValuesIn(rubia::test::testTargets()),
+                         [](const auto &info) { return std::string(info.param); });
+
+} // namespace
