@@ -2,7 +2,6 @@
 // The order in which a unit is lowered. Lowering.cpp decides on the warp form first and makes the
 // order of memory accesses explicit last, since that reads the finished module.
 #include "lowering/lib/analysis/ControlFlowGraph.h"
-#include "lowering/lib/analysis/WaitingLoops.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/instructions/Barriers.h"
@@ -54,10 +53,10 @@ void FunctionLowering::lowerBody() {
     return;
   }
   const bool mayWait = !unitLowering.isDeviceLibrary;
-  DenseSet<uint32_t> releases;
+  FoundWaits found;
   if (mayWait)
-    releases = possibleReleases(source_);
-  Places places = lowerInstructions(releases);
+    found = waitsIn(*this);
+  Places places = lowerInstructions(found.ends);
   // Every thread passes this before it can come to a barrier.
   if (source_.isKernel)
     emitBarrierSetup(*this, prologueBuilder);
@@ -67,10 +66,10 @@ void FunctionLowering::lowerBody() {
   // Both ask for loops in the PTX, of which the graph tells, and follow there what they do. Loops
   // are kept apart before waiting ones are looked for: an inner loop that was merged with its outer
   // one is none of its own.
-  ControlFlowGraph graph(source_, releases);
+  ControlFlowGraph graph(source_, found.ends);
   DenseMap<uint32_t, BasicBlock *> headers = keepLoopsApart(*this, places.starts, graph);
   if (mayWait)
-    treatSpinLoops(*this, places.starts, places.behind, headers, graph);
+    treatSpinLoops(*this, places.starts, places.behind, headers, leaveBlock, graph);
   // After those, which look for what they know in front of the loops' headers.
   joinLoopsOfMeetings(*this, places.meetings);
   // Any of the passes above may be the last reader of a register.

@@ -21,14 +21,17 @@ std::string kernelWith(const std::string &body) {
                 body);
 }
 
-// 'W': watched, 'K': kept until the release, 'T': kept together, '-': nothing of it.
+// 'W': watched, 'S': gone through in turns, 'K': kept until the release, 'T': kept together, '-':
+// nothing of it.
 std::string treatmentIn(const std::string &ptx) {
   std::string ir = lowered(ptx).text();
   bool watched = ir.find("spin.again:") != std::string::npos;
   bool kept = ir.find("spin.park:") != std::string::npos;
-  bool together = !kept && ir.find("call void @llvm.amdgcn.wave.barrier") != std::string::npos;
-  return std::string(watched ? "W" : "") + (kept ? "K" : "") + (together ? "T" : "") +
-         (watched || kept || together ? "" : "-");
+  bool turns = ir.find("turns.again:") != std::string::npos;
+  bool together =
+      !kept && !turns && ir.find("call void @llvm.amdgcn.wave.barrier") != std::string::npos;
+  return std::string(watched ? "W" : "") + (turns ? "S" : "") + (kept ? "K" : "") +
+         (together ? "T" : "") + (watched || turns || kept || together ? "" : "-");
 }
 
 std::string treatment(const std::string &body) { return treatmentIn(kernelWith(body)); }
@@ -198,7 +201,7 @@ TEST(SpinLoops, LocksAreKeptUntilTheirRelease) {
       << "a branch in the critical section";
   EXPECT_EQ(treatment(lock + std::string("st.volatile.global.u32 [%rd0+8], 0;")), "W")
       << "another one";
-  EXPECT_EQ(treatment(lock + std::string("@%p1 st.volatile.global.u32 [%rd0], 0;")), "W")
+  EXPECT_EQ(treatment(lock + std::string("@%p1 st.volatile.global.u32 [%rd0], 0;")), "S")
       << "not always";
   EXPECT_EQ(treatment(lock + std::string("bar.sync 0; st.volatile.global.u32 [%rd0], 0;")), "W")
       << "a barrier is for all";
@@ -206,7 +209,7 @@ TEST(SpinLoops, LocksAreKeptUntilTheirRelease) {
                                          "st.volatile.global.u32 [%rd0], 0;")),
             "W")
       << "and so is this";
-  EXPECT_EQ(treatment(lock + std::string("@%p1 ret; st.volatile.global.u32 [%rd0], 0;")), "W");
+  EXPECT_EQ(treatment(lock + std::string("@%p1 ret; st.volatile.global.u32 [%rd0], 0;")), "S");
 }
 
 // A trap ends the kernel for all, also where others come to it.
@@ -224,7 +227,79 @@ TEST(SpinLoops, AReleaseIsAtTheSameAddress) {
   const std::string lock = "mov.u64 %rd3, %rd0; L: atom.global.cas.b32 %r0, [%rd3], 0, 1;"
                            "setp.ne.u32 %p0, %r0, 0; @%p0 bra L;\n";
   EXPECT_EQ(treatment(lock + "st.volatile.global.u32 [%rd3], 0;"), "K");
-  EXPECT_EQ(treatment(lock + "add.u64 %rd3, %rd3, 128; st.volatile.global.u32 [%rd3], 0;"), "W");
+  EXPECT_EQ(treatment(lock + "add.u64 %rd3, %rd3, 128; st.volatile.global.u32 [%rd3], 0;"), "S");
+}
+
+// What follows the loop may answer those who are still in it.
+TEST(SpinLoops, LoopsWhoseAnswerFollowsAreGoneThroughInTurns) {
+  const std::string wait =
+      "L: ld.volatile.global.u32 %r0, [%rd1]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;\n";
+  EXPECT_EQ(treatment(wait + "st.volatile.global.u32 [%rd1+4], 1;"), "S");
+  EXPECT_EQ(treatment(wait + "red.global.add.u32 [%rd0], 1;"), "S");
+  EXPECT_EQ(treatment(wait + "@%p1 bra M; st.global.u32 [%rd1+4], 1; M:"), "S");
+  EXPECT_EQ(treatment(wait + "st.volatile.global.u32 [%rd5], 1;"), "W") << "somewhere else";
+  EXPECT_EQ(treatment(wait + "bar.sync 0; st.volatile.global.u32 [%rd1+4], 1;"), "W")
+      << "they meet before";
+  EXPECT_EQ(treatment(wait + "activemask.b32 %r1; st.volatile.global.u32 [%rd1+4], %r1;"), "W")
+      << "they see who is there";
+  EXPECT_EQ(treatment("L: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;"
+                      "st.volatile.global.u32 [%rd1+4], 1;"),
+            "-")
+      << "they leave together";
+}
+
+// Two pointers with one index, or one pointer and two places that all know.
+TEST(SpinLoops, AnswersAreByTheSamePointer) {
+  auto after = [](const std::string &answer) {
+    return treatment(R"(
+      mul.wide.u32 %rd2, %r9, 4; add.u64 %rd3, %rd0, %rd2; ld.global.u64 %rd4, [%rd0+64];
+      add.u64 %rd5, %rd4, %rd2; add.u64 %rd6, %rd0, 8;
+      L: atom.global.add.u32 %r0, [%rd0], 0; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;
+      st.volatile.global.u32 )" +
+                     answer + ", 1;");
+  };
+  EXPECT_EQ(after("[%rd3]"), "S");
+  EXPECT_EQ(after("[%rd5]"), "W");
+  EXPECT_EQ(after("[%rd6]"), "W");
+  EXPECT_EQ(after("[%rd6+-4]"), "W");
+  EXPECT_EQ(after("[%rd6+-8]"), "S");
+}
+
+// A round that goes on before it comes to the swap.
+TEST(SpinLoops, SemaphoresAreWaitedFor) {
+  const std::string take = R"(
+    L: ld.volatile.global.u32 %r0, [%rd0]; setp.gt.u32 %p1, %r0, 1; @%p1 bra L;
+    add.u32 %r1, %r0, 1; atom.global.cas.b32 %r2, [%rd0], %r0, %r1; setp.ne.u32 %p0, %r2, %r0;
+    @%p0 bra L;
+    )";
+  EXPECT_EQ(treatment(take + "red.global.add.u32 [%rd0], -1;"), "S");
+  EXPECT_EQ(treatment(take + "bar.sync 0; red.global.add.u32 [%rd0], -1;"), "W");
+}
+
+// Each attempt of a loop that was unrolled writes what the others write.
+TEST(SpinLoops, AttemptsAreNoReleases) {
+  auto twice = [](const std::string &second) {
+    return treatment(R"(
+      L: atom.global.cas.b32 %r0, [%rd0], 0, 1; setp.eq.u32 %p0, %r0, 0; @%p0 bra M;
+      )" + second + R"( setp.ne.u32 %p0, %r0, 0; @%p0 bra L;
+      M: st.volatile.global.u32 [%rd0], 0;)");
+  };
+  EXPECT_EQ(twice("atom.global.cas.b32 %r0, [%rd0], 0, 1;"), "S");
+  EXPECT_EQ(twice("atom.global.cas.b32 %r0, [%rd0], 1, 0;"), "T");
+}
+
+// Who has one lock and waits for another one.
+TEST(SpinLoops, LocksWithinLocks) {
+  auto locks = [](const std::string &inner) {
+    return treatment(R"(
+      L: atom.global.exch.b32 %r0, [%rd1], 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra L;
+      M: atom.global.exch.b32 %r0, [)" +
+                     inner + R"(], 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra M;
+      st.volatile.global.u32 [)" +
+                     inner + R"(], 0; st.volatile.global.u32 [%rd1], 0;)");
+  };
+  EXPECT_EQ(locks("%rd1+4"), "S");
+  EXPECT_EQ(locks("%rd5"), "K") << "never the same";
 }
 
 TEST(SpinLoops, LocksReleasedInTheLoopAreKeptThere) {

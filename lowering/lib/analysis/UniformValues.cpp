@@ -46,6 +46,10 @@ struct Values {
 
 } // namespace
 
+bool isUniform(const ptx::Function &function, const Definitions &definitions, ptx::RegisterId reg) {
+  return Values{function, definitions}.isUniform(reg, 0);
+}
+
 bool isUniformJump(const ptx::Function &function, const Definitions &definitions,
                    const ptx::Instruction &jump) {
   const Values values{function, definitions};

@@ -17,6 +17,9 @@ constexpr unsigned kMaxValueSteps = 8;
 /// Whether every execution with the same operands gives the same result: parameters do not change.
 bool isRepeatable(const ptx::Instruction &instruction);
 
+/// Whether a register has the same value for all threads of a warp that come together.
+bool isUniform(const ptx::Function &function, const Definitions &definitions, ptx::RegisterId reg);
+
 /// The threads of a warp that come to a jump together go on together: neither its guard nor its
 /// choice of a label differs between them.
 bool isUniformJump(const ptx::Function &function, const Definitions &definitions,

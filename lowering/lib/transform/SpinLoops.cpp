@@ -2,10 +2,11 @@
 #include "lowering/lib/transform/SpinLoops.h"
 #include "lowering/lib/analysis/ControlFlowGraph.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
-#include "lowering/lib/analysis/WaitingLoops.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/UnitLowering.h"
+#include "lowering/lib/transform/WarpTurns.h"
+#include "lowering/lib/waits/OwnWarpWaits.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/CFG.h"
@@ -209,16 +210,46 @@ bool mayExit(UnitLowering &unit, const ptx::Instruction &call) {
   return unit.indirectMayExit;
 }
 
+CallFacts callFacts(const UnitLowering &unit, function_ref<bool(const ptx::Instruction &)> exits) {
+  return {!unit.barriers.uses.empty(), exits};
+}
+
 } // namespace
+
+FoundWaits waitsIn(FunctionLowering &fn) {
+  UnitLowering &unit = fn.unit();
+  auto exits = [&](const ptx::Instruction &call) { return mayExit(unit, call); };
+  FoundWaits found = findWaits(fn.ptxFunction(), callFacts(unit, exits));
+  const DenseSet<uint32_t> releases = possibleReleases(fn.ptxFunction());
+  found.ends.insert(releases.begin(), releases.end());
+  return found;
+}
 
 void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
                     const DenseMap<uint32_t, BasicBlock *> &released,
-                    const DenseMap<uint32_t, BasicBlock *> &headers, ControlFlowGraph &graph) {
+                    const DenseMap<uint32_t, BasicBlock *> &headers, const BasicBlock *leave,
+                    ControlFlowGraph &graph) {
   UnitLowering &unit = fn.unit();
   auto exits = [&](const ptx::Instruction &call) { return mayExit(unit, call); };
-  const CallFacts calls{!unit.barriers.uses.empty(), exits};
+  const CallFacts calls = callFacts(unit, exits);
   DenseSet<uint32_t> ordered;
-  for (const OwnWarpWait &wait : findOwnWarpWaits(fn.ptxFunction(), graph, calls)) {
+  BitVector done(unsigned(fn.ptxFunction().body.size()));
+  for (const OwnWarpTurns &turns : findOwnWarpTurns(fn.ptxFunction(), graph, calls)) {
+    std::vector<std::string> names;
+    for (const OwnWarpWait &wait : turns.waits)
+      names.push_back(describe(fn, wait));
+    BasicBlock *enter = takeTurns(fn, starts, headers, leave, graph, turns, names);
+    if (!enter)
+      continue;
+    for (unsigned block : turns.blocks.set_bits())
+      if (block < graph.codeBlocks())
+        done.set(graph.blocks[block].first, graph.blocks[block].end);
+    for (const OwnWarpWait &wait : turns.waits)
+      for (uint32_t branch : wait.answered)
+        if (!done.test(branch) && ordered.insert(branch).second)
+          letAnswersGoFirst(fn, enter, starts[branch]);
+  }
+  for (const OwnWarpWait &wait : findOwnWarpWaits(fn.ptxFunction(), graph, calls, done)) {
     BasicBlock *header = wait.header < graph.codeBlocks() ? starts[graph.blocks[wait.header].first]
                                                           : headers.lookup(wait.header);
     for (uint32_t branch : wait.answered)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lowering/lib/analysis/LoopValues.h"
-#include "lowering/lib/analysis/WaitingLoops.h"
+#include "lowering/lib/waits/OwnWarpWaits.h"
 
 namespace rubia::lowering {
 

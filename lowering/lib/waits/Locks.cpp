@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/lib/analysis/Locks.h"
+#include "lowering/lib/waits/Locks.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
 
 using namespace llvm;
@@ -12,6 +12,23 @@ bool mayRelease(const ptx::Instruction &instruction, const ptx::Operand &lock) {
   const ptx::Operand *address = addressOf(instruction);
   return address && instruction.guard.reg == ptx::kNone && does(instruction, effects::Writes) &&
          isSamePlace(*address, lock);
+}
+
+// Whether an instruction does what another one does, with the same values: what takes a lock stands
+// several times in a loop that was unrolled.
+bool isSameAttempt(const Definitions &definitions, const ptx::Instruction &a,
+                   const ptx::Instruction &b) {
+  auto isSame = [&](const ptx::Operand &one, const ptx::Operand &other) {
+    if (one.kind == ptx::Operand::Kind::Address)
+      return isSamePlace(one, other);
+    if (one.kind == ptx::Operand::Kind::Register && other.kind == one.kind && one.reg == other.reg)
+      return definitions.of(one.reg).size() == 1;
+    const std::optional<uint64_t> value = definitions.constant(one);
+    return value && value == definitions.constant(other);
+  };
+  return a.spelling->text == b.spelling->text && a.operands.size() == b.operands.size() &&
+         all_of(drop_begin(zip(a.operands, b.operands)),
+                [&](const auto &pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
 }
 
 // What follows a loop until its lock is released.
@@ -146,7 +163,8 @@ bool releasesInside(const LoopValues &loop, uint32_t take) {
   return any_of(loop.instructions.set_bits(), [&](unsigned index) {
     const ptx::Operand *address = addressOf(function.body[index]);
     return index != take && address && does(function.body[index], effects::Writes) &&
-           isSamePlace(*address, lock);
+           isSamePlace(*address, lock) &&
+           !isSameAttempt(loop.definitions, function.body[index], function.body[take]);
   });
 }
 

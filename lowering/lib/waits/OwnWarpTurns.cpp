@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which waiting loops the threads of a warp go through in turns, with what follows them.
+#include "lowering/lib/analysis/InstructionEffects.h"
+#include "lowering/lib/analysis/LoopValues.h"
+#include "lowering/lib/waits/Locks.h"
+#include "lowering/lib/waits/OwnWarpWaits.h"
+#include "lowering/lib/waits/Polls.h"
+
+using namespace llvm;
+
+namespace rubia::ptx::Op {
+extern const Operation Activemask, Atom, Ld;
+} // namespace rubia::ptx::Op
+
+namespace rubia::lowering {
+namespace {
+
+// Whether other threads may have to take part in an instruction, or may see who does. Functions
+// without a body are the driver's.
+bool isForAll(const ptx::Instruction &instruction, const CallFacts &calls) {
+  if (!does(instruction, effects::Calls))
+    return isMeeting(instruction) || instruction.op() == ptx::Op::Activemask ||
+           does(instruction, effects::MeetsWarp | effects::ArrivesCta);
+  const bool isOfDriver = any_of(instruction.operands, [](const ptx::Operand &operand) {
+    return operand.function() && !definitionOf(*operand.function()).hasBody;
+  });
+  return !isOfDriver && (calls.mayMeet || calls.mayExit(instruction));
+}
+
+// A loop that waits for whomever, and what follows it up to the last answer.
+struct Candidate {
+  OwnWarpWait wait;
+  BitVector loop, blocks;
+  SmallVector<uint32_t> answers; // instructions that may be come to from the loop
+  bool isKept = false;           // until its release, unless it needs turns
+  bool needsTurns = false;       // what follows may answer those who are still in the loop
+  bool isWatched = false;        // unless it is kept, or threads go on in turns
+};
+
+class Search {
+public:
+  Search(const ptx::Function &function, const ControlFlowGraph &graph, const CallFacts &calls)
+      : function(function), graph(graph), calls(calls), definitions(function),
+        polls(pollsOf(function)), branches(branchesOf(function)) {
+    if (!polls.empty())
+      findCandidates();
+  }
+
+  bool any() const { return !candidates.empty(); }
+  bool anyForOwnWarp() const {
+    return any_of(candidates, [&](const Candidate &candidate) {
+      return (candidate.isWatched || candidate.needsTurns) && isOfMemory(candidate.wait.poll);
+    });
+  }
+
+  std::vector<OwnWarpTurns> run() const;
+
+  DenseSet<uint32_t> answers() const {
+    DenseSet<uint32_t> result;
+    for (const Candidate &candidate : candidates)
+      result.insert(candidate.answers.begin(), candidate.answers.end());
+    return result;
+  }
+
+private:
+  ArrayRef<ptx::Instruction> codeOf(uint32_t block) const {
+    const ControlFlowGraph::Block &code = graph.blocks[block];
+    return ArrayRef(function.body).slice(code.first, code.end - code.first);
+  }
+  // The threads of a warp arrive at an mbarrier before they wait there.
+  bool isOfMemory(uint32_t poll) const {
+    return function.body[poll].op() == ptx::Op::Ld || function.body[poll].op() == ptx::Op::Atom;
+  }
+  void findCandidates();
+  std::optional<Candidate> candidateFor(const LoopValues &loop, uint32_t index) const;
+  void followFrom(const LoopValues &loop, Candidate &candidate) const;
+  bool keptMayWaitFor(const Candidate &kept, const Candidate &other) const;
+  void addLoops(OwnWarpTurns &turns) const;
+  void addTraps(OwnWarpTurns &turns) const;
+
+  const ptx::Function &function;
+  const ControlFlowGraph &graph;
+  const CallFacts &calls;
+  const Definitions definitions;
+  const std::vector<uint32_t> polls, branches;
+  std::vector<ControlFlowGraph::Loop> loops;
+  BitVector forAll; // blocks with something that threads may have to take part in
+  std::vector<Candidate> candidates;
+};
+
+void Search::findCandidates() {
+  forAll.resize(unsigned(graph.blocks.size()));
+  for (uint32_t block = 0; block < graph.codeBlocks(); ++block)
+    forAll[block] = any_of(codeOf(block), [&](const ptx::Instruction &instruction) {
+      return isForAll(instruction, calls);
+    });
+  loops = graph.naturalLoops();
+  for (const ControlFlowGraph::Loop &loop : loops) {
+    if (any_of(loop.blocks, [&](uint32_t block) { return forAll.test(block); }))
+      continue;
+    LoopValues values(function, definitions, graph, loop);
+    for (uint32_t poll : polls) {
+      if (!values.isIn(poll))
+        continue;
+      if (std::optional<Candidate> candidate = candidateFor(values, poll)) {
+        candidates.push_back(std::move(*candidate));
+        break;
+      }
+    }
+  }
+  for (Candidate &candidate : candidates)
+    if (candidate.isKept)
+      candidate.needsTurns = any_of(
+          candidates, [&](const Candidate &other) { return keptMayWaitFor(candidate, other); });
+}
+
+// Whether whoever has a lock that is kept until its release may be one that another loop waits for.
+bool Search::keptMayWaitFor(const Candidate &kept, const Candidate &other) const {
+  const uint32_t header = other.wait.header;
+  if (kept.loop.test(header)) // a loop that is watched may end
+    return header != kept.wait.header && other.isWatched;
+  const ptx::Operand &lock = *addressOf(function.body[kept.wait.poll]);
+  return kept.blocks.test(header) && any_of(kept.answers, [&](uint32_t answer) {
+           return !isSamePlace(*addressOf(function.body[answer]), lock);
+         });
+}
+
+std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t index) const {
+  const Poll poll(loop, branches, index);
+  const bool releases = releasesInside(loop, index);
+  if (!releases && (!poll.waitsAtOneAddress() || poll.isBarrierOfGrid() || !poll.decidesAnExit()))
+    return std::nullopt;
+  Candidate candidate;
+  candidate.wait.header = loop.loop.header;
+  candidate.wait.poll = candidate.wait.first = index;
+  while (candidate.wait.first != 0 && loop.isIn(candidate.wait.first - 1))
+    --candidate.wait.first;
+  candidate.loop = loop.blocks;
+  followFrom(loop, candidate);
+  candidate.needsTurns =
+      !releases && !poll.leaveTogether() && !candidate.answers.empty() && isOfMemory(index);
+  candidate.isKept = candidate.needsTurns && releaseOf(loop, index, calls);
+  const Answers answers(loop, index, /*endsAreAnswers=*/!poll.leaveTogether());
+  if (!releases)
+    copy_if(branches, std::back_inserter(candidate.wait.answered),
+            [&](uint32_t branch) { return answers.mayComeFrom(branch); });
+  candidate.isWatched = !releases && (!candidate.wait.answered.empty() || !poll.leaveTogether());
+  return candidate;
+}
+
+// What lies on ways from the loop to an answer, which come to nothing that is for all, nor to the
+// loop again.
+void Search::followFrom(const LoopValues &loop, Candidate &candidate) const {
+  const uint32_t count = uint32_t(graph.blocks.size());
+  const Answers answers(loop, candidate.wait.poll, /*endsAreAnswers=*/false);
+  BitVector reached(count);
+  std::vector<SmallVector<uint32_t, 2>> before(count);
+  SmallVector<uint32_t> open(loop.loop.blocks), answering;
+  candidate.blocks = loop.blocks;
+  while (!open.empty()) {
+    const uint32_t block = open.pop_back_val();
+    for (uint32_t next : graph.blocks[block].successors) {
+      if (loop.blocks.test(next) || next == graph.returned() || next == graph.ended() ||
+          forAll.test(next))
+        continue;
+      before[next].push_back(block);
+      if (reached.test(next))
+        continue;
+      reached.set(next);
+      open.push_back(next);
+    }
+  }
+  for (unsigned block : reached.set_bits())
+    for (uint32_t index = graph.blocks[block].first; index < graph.blocks[block].end; ++index)
+      if (answers.mayBe(index)) {
+        candidate.answers.push_back(index);
+        if (answering.empty() || answering.back() != block)
+          answering.push_back(block);
+      }
+  while (!answering.empty()) {
+    const uint32_t block = answering.pop_back_val();
+    if (candidate.blocks.test(block))
+      continue;
+    candidate.blocks.set(block);
+    append_range(answering, before[block]);
+  }
+}
+
+// Other loops that go round through the rounds of the waits: they are entered there too.
+void Search::addLoops(OwnWarpTurns &turns) const {
+  for (const ControlFlowGraph::Loop &loop : loops)
+    if (turns.blocks.test(loop.header) && !is_contained(turns.headers, loop.header) &&
+        any_of(turns.headers, [&](uint32_t header) { return is_contained(loop.blocks, header); }))
+      turns.headers.push_back(loop.header);
+}
+
+// Who ends the kernel does so at once.
+void Search::addTraps(OwnWarpTurns &turns) const {
+  BitVector others(unsigned(graph.blocks.size())), traps = others;
+  for (uint32_t block = 0; block < graph.codeBlocks(); ++block)
+    for (uint32_t next : graph.blocks[block].successors)
+      (turns.blocks.test(block) ? traps : others).set(next);
+  traps.reset(others);
+  for (unsigned block : traps.set_bits())
+    if (block < graph.codeBlocks() && !forAll.test(block) &&
+        does(function.body[graph.blocks[block].branch()], effects::Traps))
+      turns.blocks.set(block);
+}
+
+std::vector<OwnWarpTurns> Search::run() const {
+  std::vector<OwnWarpTurns> result;
+  BitVector taken(unsigned(candidates.size()));
+  for (auto [number, first] : enumerate(candidates)) {
+    if (!first.needsTurns || taken.test(unsigned(number)))
+      continue;
+    OwnWarpTurns turns;
+    turns.blocks = first.blocks;
+    for (bool grows = true; std::exchange(grows, false);)
+      for (auto [other, candidate] : enumerate(candidates))
+        if (!taken.test(unsigned(other)) &&
+            (turns.blocks.test(candidate.wait.header) ||
+             (candidate.needsTurns && turns.blocks.anyCommon(candidate.blocks)))) {
+          taken.set(unsigned(other));
+          turns.blocks |= candidate.blocks;
+          turns.waits.push_back(candidate.wait);
+          turns.headers.push_back(candidate.wait.header);
+          turns.rounds.push_back(candidate.loop);
+          grows = true;
+        }
+    addLoops(turns);
+    addTraps(turns);
+    result.push_back(std::move(turns));
+  }
+  return result;
+}
+
+} // namespace
+
+std::vector<OwnWarpTurns> findOwnWarpTurns(const ptx::Function &function,
+                                           const ControlFlowGraph &graph, const CallFacts &calls) {
+  return Search(function, graph, calls).run();
+}
+
+FoundWaits findWaits(const ptx::Function &function, const CallFacts &calls) {
+  if (pollsOf(function).empty())
+    return {};
+  // What comes before that which is for all, in a block of its own.
+  DenseSet<uint32_t> ends = possibleReleases(function);
+  for (uint32_t index = 1; index < function.body.size(); ++index)
+    if (isForAll(function.body[index], calls))
+      ends.insert(index - 1);
+  const ControlFlowGraph graph(function, ends);
+  const Search search(function, graph, calls);
+  return {search.any(), search.anyForOwnWarp(),
+          search.run().empty() ? DenseSet<uint32_t>() : search.answers()};
+}
+
+} // namespace rubia::lowering
