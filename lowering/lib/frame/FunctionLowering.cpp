@@ -371,7 +371,16 @@ void FunctionLowering::leave(bool exits) {
   }
 }
 
-void FunctionLowering::branchToTrap() {
+void FunctionLowering::trap() {
+  if (waits) {
+    emitTrapInPlace(irBuilder, unitLowering, abi::TrapReason::TrapInstruction,
+                    irBuilder.getInt32(0));
+    // What follows is another block of the graph.
+    BasicBlock *next = newBlock("next");
+    irBuilder.CreateBr(next);
+    irBuilder.SetInsertPoint(next);
+    return;
+  }
   if (!trapBlock) {
     trapBlock = newBlock("trap");
     IRBuilder<> builder(trapBlock);

@@ -190,8 +190,11 @@ public:
   llvm::BasicBlock *blockOf(ptx::LabelId label);
   /// Ends the current block by leaving the function with its results; `exits`: the thread ends.
   void leave(bool exits);
-  /// Ends the current block by a branch to the one trap of the function.
-  void branchToTrap();
+  /// Ends the kernel here.
+  void trap();
+  /// Whether others of a thread's warp may wait for it in a loop. Then what the hardware refuses
+  /// ends the kernel by emitTrapInPlace(). That takes registers.
+  bool isWaitedFor() const { return isWaitedFor_; }
 
   // ---------- Errors: legal PTX that is not supported, and illegal PTX that got this far
 
@@ -282,9 +285,10 @@ private:
   /// Of a kernel: whether it takes the address of parameters of its own, and of arguments for
   /// others.
   bool takesParameterAddress = false, takesArgumentAddress = false;
-  llvm::BasicBlock *trapBlock = nullptr;
-  llvm::PHINode *refusedPlace = nullptr;  // in the block that ends the kernel for all of them
-  llvm::BasicBlock *leaveBlock = nullptr; // of a kernel that gives back a slot
+  llvm::BasicBlock *trapBlock = nullptr;    // the one of the function, if not in place
+  bool waits = false, isWaitedFor_ = false; // in a loop: for whomever, by its warp
+  llvm::PHINode *refusedPlace = nullptr;    // in the block that ends the kernel for all of them
+  llvm::BasicBlock *leaveBlock = nullptr;   // of a kernel that gives back a slot
   llvm::AllocaInst *carry = nullptr;
   std::vector<ptx::Diagnostic> diagnostics;
 };

@@ -7,6 +7,7 @@
 #include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/ClusterSlots.h"
 #include "lowering/lib/frame/SharedSlot.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include <cstddef>
 
@@ -198,7 +199,9 @@ void emitTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, 
   emitTrapOf(builder, unit, reason, builder.getInt32(place));
 }
 
-void emitTrapOf(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, Value *place) {
+// Claims the record and says why and where. The builder goes on where that is done.
+static void reportTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
+                       Value *place) {
   LLVMContext &context = builder.getContext();
   Function *function = builder.GetInsertBlock()->getParent();
   BasicBlock *claim = BasicBlock::Create(context, "trap.claim", function);
@@ -230,16 +233,28 @@ void emitTrapOf(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason
   // The record has to be in memory before the wave dies.
   builder.CreateFence(AtomicOrdering::Release, SyncScope::System);
   builder.CreateBr(end);
+  builder.SetInsertPoint(end);
+}
 
+void emitTrapOf(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, Value *place) {
+  reportTrap(builder, unit, reason, place);
   // A failed assertion ends its wave alone, as on NVIDIA's GPUs its warp: others may have something
   // to say.
   Intrinsic::ID ending = Intrinsic::trap;
   if (reason == abi::TrapReason::Assertion)
     ending = Intrinsic::amdgcn_endpgm;
-  builder.SetInsertPoint(end);
   if (ending == Intrinsic::amdgcn_endpgm && unit.sharedInMemory())
     loseWave(unit, builder, LaunchState(unit, nullptr, builder).waveIndex());
   builder.CreateIntrinsic(builder.getVoidTy(), ending, {});
+}
+
+// LLVM knows that nothing follows llvm.trap().
+void emitTrapInPlace(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
+                     Value *place) {
+  reportTrap(builder, unit, reason, place);
+  auto *type = FunctionType::get(builder.getVoidTy(), false);
+  builder.CreateCall(InlineAsm::get(type, "s_trap 2", "~{memory}", /*hasSideEffects=*/true))
+      ->addFnAttr(Attribute::Convergent);
 }
 
 } // namespace rubia::lowering

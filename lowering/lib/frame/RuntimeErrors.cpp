@@ -13,8 +13,14 @@ void endIf(FunctionLowering &fn, Value *condition, abi::TrapReason reason, std::
   BasicBlock *fails = fn.newBlock("fails"), *next = fn.newBlock("right");
   b.CreateCondBr(condition, fails, next);
   b.SetInsertPoint(fails);
-  emitTrap(b, unit, reason, unit.addTrap(std::move(text)));
-  b.CreateUnreachable();
+  const unsigned place = unit.addTrap(std::move(text));
+  if (fn.isWaitedFor()) {
+    emitTrapInPlace(b, unit, reason, b.getInt32(place));
+    b.CreateBr(next);
+  } else {
+    emitTrap(b, unit, reason, place);
+    b.CreateUnreachable();
+  }
   b.SetInsertPoint(next);
 }
 

@@ -14,13 +14,13 @@ namespace rubia::lowering {
 
 // trap   ends the launch with an error.
 Expected<Value *> lowerTrap(FunctionLowering &fn, const ptx::Instruction &) {
-  fn.branchToTrap();
+  fn.trap();
   return nullptr;
 }
 
 // brkpt   Without a debugger an H100 ends the launch as it does at a trap.
 Expected<Value *> lowerBrkpt(FunctionLowering &fn, const ptx::Instruction &) {
-  fn.branchToTrap();
+  fn.trap();
   return nullptr;
 }
 

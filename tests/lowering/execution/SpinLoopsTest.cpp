@@ -294,6 +294,73 @@ TEST(SpinLoopExecution, TurnsThatBringNobodyOnAreReported) {
                ofThreads(2), 2);
 }
 
+TEST(SpinLoopExecution, TrapsEndTheKernelWhereOthersOfTheWarpWait) {
+  // Before the loop, with the lock, behind a loop that others are in, and in a branch of its own.
+  const char *kernels[] = {R"(
+    setp.ne.u32 %p0, %tid, 3; @%p0 bra WAIT;
+    ld.volatile.global.u32 %r0, [%buf+8]; setp.ne.u32 %p1, %r0, 0; @%p1 bra SET;
+    trap;
+  SET:
+    st.volatile.global.u32 [%buf], 1;
+  WAIT:
+    atom.global.or.b32 %r1, [%buf], 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;)",
+                           R"(
+  AGAIN:
+    atom.global.cas.b32 %r0, [%buf], 0, 1; setp.ne.s32 %p0, %r0, 0; @%p0 bra AGAIN;
+    setp.eq.u32 %p1, %tid, 3; @%p1 trap;
+    st.volatile.global.u32 [%buf], 0;)",
+                           R"(
+    setp.eq.u32 %p0, %tid, 0; @%p0 bra GO;
+  WAIT:
+    ld.volatile.global.u32 %r0, [%mine+-4]; setp.eq.u32 %p1, %r0, 0; @%p1 bra WAIT;
+    setp.ne.u32 %p2, %tid, 3; @%p2 bra GO;
+    trap;
+  GO:
+    st.volatile.global.u32 [%mine], 1;)",
+                           R"(
+    setp.eq.u32 %p0, %tid, 3; @%p0 bra STOP;
+  WAIT:
+    atom.global.or.b32 %r1, [%buf], 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;
+    bra END;
+  STOP:
+    trap;
+  END:)"};
+  Form form = ofThreads(32);
+  form.expectTrap = true;
+  form.spinLimit = 1000;
+  for (const char *body : kernels)
+    for (const char *arch : kTargets) {
+      form.arch = arch;
+      form.halfFilled = isWave64(arch);
+      rubia::abi::TrapRecord record =
+          run(executable(body), std::vector<uint32_t>(64, 0), form).trap;
+      EXPECT_EQ(record.reason, uint32_t(rubia::abi::TrapReason::TrapInstruction)) << arch << body;
+      EXPECT_EQ(record.tid[0], 3u) << arch << body;
+    }
+}
+
+TEST(SpinLoopExecution, WhatTheHardwareRefusesEndsTheKernelWhereOthersWait) {
+  // Thread 0 arrives at an mbarrier more often than it counts, before it answers.
+  const std::string ptx = executable(R"(
+    mov.u32 %r0, bar; setp.ne.u32 %p0, %tid, 0; @%p0 bra WAIT;
+    mbarrier.init.shared.b64 [%r0], 1;
+    mbarrier.arrive.noComplete.shared.b64 %rd0, [%r0], 3;
+    st.volatile.global.u32 [%buf], 1;
+  WAIT:
+    atom.global.or.b32 %r1, [%buf], 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;)",
+                                     ".shared .align 8 .b64 bar;\n");
+  Form form = ofThreads(32);
+  form.expectTrap = true;
+  form.spinLimit = 1000;
+  for (const char *arch : kTargets) {
+    form.arch = arch;
+    form.halfFilled = isWave64(arch);
+    EXPECT_EQ(run(ptx, std::vector<uint32_t>(64, 0), form).trap.reason,
+              uint32_t(rubia::abi::TrapReason::BarrierMisuse))
+        << arch;
+  }
+}
+
 // ---------- Reports, and who is none
 
 TEST(SpinLoopExecution, FlagOfTheOtherBranchIsReportedUnlessThatRunsFirst) {
