@@ -11,7 +11,7 @@
 // each of its statements gets a line of its own before the text is lowered.
 #include "OtherStatement.h"
 #include "WrongPass.h"
-#include "lowering/Lowering.h"
+#include "lowering/LaterBodies.h"
 #include "ptx-frontend/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -365,24 +365,24 @@ void mutateIr(std::unique_ptr<Module> &module, const Lines &lines, const char *l
 
 using Lowered = Expected<std::unique_ptr<Module>>;
 
+#define LOWER                                                                                      \
+  "_ZN5rubia8lowering5lowerERKNS_3ptx6ModuleERKNS0_4UnitERKNS0_7OptionsERN4llvm11LLVMContextERNS0" \
+  "_11LaterBodiesE"
+
 Lowered lowerSound(const ptx::Module &module, const lowering::Unit &unit,
-                   const lowering::Options &options,
-                   LLVMContext &context) __asm__("__real__ZN5rubia8lowering5lowerERKNS_"
-                                                 "3ptx6ModuleERKNS0_4UnitERKNS0_7OptionsERN4llvm"
-                                                 "11LLVMContextE");
-Lowered
-lowerWithMistake(const ptx::Module &module, const lowering::Unit &unit,
-                 const lowering::Options &options,
-                 LLVMContext &context) __asm__("__wrap__ZN5rubia8lowering5lowerERKNS_"
-                                               "3ptx6ModuleERKNS0_4UnitERKNS0_7OptionsERN4llvm"
-                                               "11LLVMContextE");
+                   const lowering::Options &options, LLVMContext &context,
+                   lowering::LaterBodies &later) __asm__("__real_" LOWER);
+Lowered lowerWithMistake(const ptx::Module &module, const lowering::Unit &unit,
+                         const lowering::Options &options, LLVMContext &context,
+                         lowering::LaterBodies &later) __asm__("__wrap_" LOWER);
 
 Lowered lowerWithMistake(const ptx::Module &module, const lowering::Unit &unit,
-                         const lowering::Options &options, LLVMContext &context) {
+                         const lowering::Options &options, LLVMContext &context,
+                         lowering::LaterBodies &later) {
   isWatched = StringRef(*module.text).contains("%rubia_");
   const char *log = getenv("RUBIA_TEST_MUTANT_LOG"), *asked = getenv("RUBIA_TEST_MUTANT");
   if (!log || !asked || unit.kernels.empty())
-    return lowerSound(module, unit, options, context);
+    return lowerSound(module, unit, options, context, later);
   StringRef request = asked;
   const bool isPtx = request.consume_front("ptx ");
   const SplitText text = split(isPtx ? withOtherStatement(*module.text, request) : *module.text);
@@ -394,9 +394,9 @@ Lowered lowerWithMistake(const ptx::Module &module, const lowering::Unit &unit,
   });
   if (same == units.end()) {
     append(log, "invalid");
-    return lowerSound(module, unit, options, context);
+    return lowerSound(module, unit, options, context, later);
   }
-  Lowered lowered = lowerSound(parsed.module, *same, options, context);
+  Lowered lowered = lowerSound(parsed.module, *same, options, context, later);
   if (!isPtx && lowered)
     mutateIr(*lowered, linesOf(text, parsed.module), log);
   if (lowered)
