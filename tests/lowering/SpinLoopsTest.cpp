@@ -248,6 +248,14 @@ TEST(SpinLoops, LoopsWhoseAnswerFollowsAreGoneThroughInTurns) {
       << "they leave together";
 }
 
+TEST(SpinLoops, ThreadsThatNeverEndTakeNoTurns) {
+  EXPECT_EQ(treatment(R"(
+    AGAIN: st.volatile.global.u32 [%rd1+4], 1;
+    L: ld.volatile.global.u32 %r0, [%rd1]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;
+    bra AGAIN;)"),
+            "W");
+}
+
 // Two pointers with one index, or one pointer and two places that all know.
 TEST(SpinLoops, AnswersAreByTheSamePointer) {
   auto after = [](const std::string &answer) {

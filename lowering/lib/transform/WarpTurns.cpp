@@ -174,7 +174,7 @@ bool Turns::findEdges() {
   }
   for (auto [from, to] : leaving)
     edges.push_back({from, target(to), false, true});
-  return true;
+  return !leaving.empty(); // who never ends takes no turns
 }
 
 void Turns::makeFrame() {

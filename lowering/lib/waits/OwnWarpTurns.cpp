@@ -5,6 +5,7 @@
 #include "lowering/lib/waits/Locks.h"
 #include "lowering/lib/waits/OwnWarpWaits.h"
 #include "lowering/lib/waits/Polls.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace llvm;
 
@@ -15,23 +16,62 @@ extern const Operation Activemask, Atom, Ld;
 namespace rubia::lowering {
 namespace {
 
-// Whether other threads may have to take part in an instruction, or may see who does. Functions
+// Which instructions other threads may have to take part in, or tell who is there. Functions
 // without a body are the driver's.
-bool isForAll(const ptx::Instruction &instruction, const CallFacts &calls) {
-  if (!does(instruction, effects::Calls))
+class ForAll {
+public:
+  explicit ForAll(const CallFacts &calls) : calls(calls) {}
+
+  bool operator()(const ptx::Instruction &instruction) {
+    if (!does(instruction, effects::Calls))
+      return isOne(instruction);
+    const ptx::Function *callee = calleeOf(instruction);
+    if (callee && !callee->hasBody)
+      return false;
+    return calls.mayExit(instruction) || !callee || hasOne(*callee);
+  }
+
+private:
+  static bool isOne(const ptx::Instruction &instruction) {
     return isMeeting(instruction) || instruction.op() == ptx::Op::Activemask ||
            does(instruction, effects::MeetsWarp | effects::ArrivesCta);
-  const bool isOfDriver = any_of(instruction.operands, [](const ptx::Operand &operand) {
-    return operand.function() && !definitionOf(*operand.function()).hasBody;
-  });
-  return !isOfDriver && (calls.mayMeet || calls.mayExit(instruction));
-}
+  }
+  // Null: it is called through an address.
+  static const ptx::Function *calleeOf(const ptx::Instruction &call) {
+    const auto *name =
+        find_if(call.operands, [](const ptx::Operand &operand) { return operand.function(); });
+    return name == call.operands.end() ? nullptr : &definitionOf(*name->function());
+  }
+  // Whether there is such an instruction in a function, or in one that is called there.
+  bool hasOne(const ptx::Function &function) {
+    auto [known, isNew] = functions.insert({&function, false});
+    if (!isNew)
+      return known->second;
+    SmallSetVector<const ptx::Function *, 8> called;
+    called.insert(&function);
+    for (size_t i = 0; i < called.size(); ++i)
+      for (const ptx::Instruction &instruction : called[i]->body) {
+        const bool isCall = does(instruction, effects::Calls);
+        const ptx::Function *callee = isCall ? calleeOf(instruction) : nullptr;
+        if (callee)
+          called.insert(callee);
+        else if (isCall || isOne(instruction))
+          return functions[&function] = true;
+      }
+    return false;
+  }
+
+  const CallFacts &calls;
+  DenseMap<const ptx::Function *, bool> functions;
+};
 
 // A loop that waits for whomever, and what follows it up to the last answer.
 struct Candidate {
   OwnWarpWait wait;
   BitVector loop, blocks;
   SmallVector<uint32_t> answers; // instructions that may be come to from the loop
+  SmallVector<uint32_t> answersBeside;
+  std::vector<BitVector> beside; // blocks of those who may answer, from each of wait.answered
   bool isKept = false;           // until its release, unless it needs turns
   bool needsTurns = false;       // what follows may answer those who are still in the loop
   bool isWatched = false;        // unless it is kept, or threads go on in turns
@@ -57,8 +97,10 @@ public:
 
   DenseSet<uint32_t> answers() const {
     DenseSet<uint32_t> result;
-    for (const Candidate &candidate : candidates)
+    for (const Candidate &candidate : candidates) {
       result.insert(candidate.answers.begin(), candidate.answers.end());
+      result.insert(candidate.answersBeside.begin(), candidate.answersBeside.end());
+    }
     return result;
   }
 
@@ -75,6 +117,8 @@ private:
   std::optional<Candidate> candidateFor(const LoopValues &loop, uint32_t index) const;
   void followFrom(const LoopValues &loop, Candidate &candidate) const;
   bool keptMayWaitFor(const Candidate &kept, const Candidate &other) const;
+  bool addBeside(OwnWarpTurns &turns, const Candidate &candidate,
+                 ArrayRef<OwnWarpTurns> groups) const;
   void addLoops(OwnWarpTurns &turns) const;
   void addTraps(OwnWarpTurns &turns) const;
 
@@ -90,10 +134,9 @@ private:
 
 void Search::findCandidates() {
   forAll.resize(unsigned(graph.blocks.size()));
+  ForAll isForAll(calls);
   for (uint32_t block = 0; block < graph.codeBlocks(); ++block)
-    forAll[block] = any_of(codeOf(block), [&](const ptx::Instruction &instruction) {
-      return isForAll(instruction, calls);
-    });
+    forAll[block] = any_of(codeOf(block), std::ref(isForAll));
   loops = graph.naturalLoops();
   for (const ControlFlowGraph::Loop &loop : loops) {
     if (any_of(loop.blocks, [&](uint32_t block) { return forAll.test(block); }))
@@ -141,9 +184,15 @@ std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t i
       !releases && !poll.leaveTogether() && !candidate.answers.empty() && isOfMemory(index);
   candidate.isKept = candidate.needsTurns && releaseOf(loop, index, calls);
   const Answers answers(loop, index, /*endsAreAnswers=*/!poll.leaveTogether());
-  if (!releases)
-    copy_if(branches, std::back_inserter(candidate.wait.answered),
-            [&](uint32_t branch) { return answers.mayComeFrom(branch); });
+  for (uint32_t branch : branches)
+    if (!releases && answers.mayComeFrom(branch)) {
+      candidate.wait.answered.push_back(branch);
+      candidate.beside.push_back(answers.waysFrom(branch, forAll));
+      for (unsigned block : candidate.beside.back().set_bits())
+        for (uint32_t at = graph.blocks[block].first; at < graph.blocks[block].end; ++at)
+          if (answers.mayWrite(at))
+            candidate.answersBeside.push_back(at);
+    }
   candidate.isWatched = !releases && (!candidate.wait.answered.empty() || !poll.leaveTogether());
   return candidate;
 }
@@ -186,6 +235,20 @@ void Search::followFrom(const LoopValues &loop, Candidate &candidate) const {
   }
 }
 
+// Who leaves for another way than to a wait, and may answer there, does so before all are through.
+// Whether anything was added. No block is of two groups.
+bool Search::addBeside(OwnWarpTurns &turns, const Candidate &candidate,
+                       ArrayRef<OwnWarpTurns> groups) const {
+  bool added = false;
+  for (auto [branch, ways] : zip(candidate.wait.answered, candidate.beside))
+    if (turns.blocks.test(graph.blockOf(branch)) && ways.test(turns.blocks) &&
+        none_of(groups, [&](const OwnWarpTurns &group) { return group.blocks.anyCommon(ways); })) {
+      turns.blocks |= ways;
+      added = true;
+    }
+  return added;
+}
+
 // Other loops that go round through the rounds of the waits: they are entered there too.
 void Search::addLoops(OwnWarpTurns &turns) const {
   for (const ControlFlowGraph::Loop &loop : loops)
@@ -216,7 +279,7 @@ std::vector<OwnWarpTurns> Search::run() const {
     OwnWarpTurns turns;
     turns.blocks = first.blocks;
     for (bool grows = true; std::exchange(grows, false);)
-      for (auto [other, candidate] : enumerate(candidates))
+      for (auto [other, candidate] : enumerate(candidates)) {
         if (!taken.test(unsigned(other)) &&
             (turns.blocks.test(candidate.wait.header) ||
              (candidate.needsTurns && turns.blocks.anyCommon(candidate.blocks)))) {
@@ -227,6 +290,9 @@ std::vector<OwnWarpTurns> Search::run() const {
           turns.rounds.push_back(candidate.loop);
           grows = true;
         }
+        if (taken.test(unsigned(other)))
+          grows |= addBeside(turns, candidate, result);
+      }
     addLoops(turns);
     addTraps(turns);
     result.push_back(std::move(turns));
@@ -246,8 +312,9 @@ FoundWaits findWaits(const ptx::Function &function, const CallFacts &calls) {
     return {};
   // What comes before that which is for all, in a block of its own.
   DenseSet<uint32_t> ends = possibleReleases(function);
+  ForAll isForAll(calls);
   for (uint32_t index = 1; index < function.body.size(); ++index)
-    if (isForAll(function.body[index], calls))
+    if (isForAll(function.body[index]))
       ends.insert(index - 1);
   const ControlFlowGraph graph(function, ends);
   const Search search(function, graph, calls);

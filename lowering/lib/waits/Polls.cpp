@@ -184,8 +184,22 @@ bool Answers::mayComeFrom(uint32_t branch) const {
   });
 }
 
+BitVector Answers::waysFrom(uint32_t branch, const BitVector &others) const {
+  const std::vector<ControlFlowGraph::Block> &blocks = loop.graph.blocks;
+  BitVector ways(unsigned(blocks.size()));
+  SmallVector<uint32_t> open{loop.graph.blockOf(branch)};
+  while (!open.empty())
+    for (uint32_t next : blocks[open.pop_back_val()].successors)
+      if (!ways.test(next) && !others.test(next) && !loop.blocks.test(next) &&
+          comesTo(next, Goal::Answer)) {
+        ways.set(next);
+        open.push_back(next);
+      }
+  return ways;
+}
+
 bool Answers::mayBe(uint32_t instruction) const {
-  return isAnswer(instruction) && isSamePointer(function.body[instruction]) &&
+  return mayWrite(instruction) && isSamePointer(function.body[instruction]) &&
          !isElsewhere(function.body[instruction]);
 }
 
@@ -254,7 +268,7 @@ bool Answers::isSamePointer(const ptx::Instruction &instruction) const {
 }
 
 // Copies write at several addresses: what they copy to, and the mbarrier that counts them.
-bool Answers::isAnswer(uint32_t index) const {
+bool Answers::mayWrite(uint32_t index) const {
   const ptx::Instruction &instruction = function.body[index];
   if (loop.isIn(index) || !does(instruction, effects::Writes))
     return false;
@@ -289,7 +303,7 @@ BitVector Answers::blocksThatComeTo(Goal goal) const {
     bool found = isLoop && goal == Goal::Loop, goesOn = !isLoop;
     for (uint32_t index = blocks[block].first; index < blocks[block].end && goesOn; ++index) {
       found |= goal == Goal::Answer &&
-               (isAnswer(index) || (endsAreAnswers && does(function.body[index], effects::Traps)));
+               (mayWrite(index) || (endsAreAnswers && does(function.body[index], effects::Traps)));
       goesOn = !isMeeting(function.body[index]);
     }
     if (goesOn)

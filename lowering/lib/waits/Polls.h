@@ -61,6 +61,14 @@ public:
   /// may write what is waited for: by an address that is made of the same variable.
   bool mayComeFrom(uint32_t branch) const;
 
+  /// The blocks on ways from such a branch to where it may be written, which come to none of
+  /// others.
+  llvm::BitVector waysFrom(uint32_t branch, const llvm::BitVector &others) const;
+
+  /// Whether an instruction outside of the loop writes by an address that is made of the same
+  /// variable.
+  bool mayWrite(uint32_t instruction) const;
+
   /// Whether an instruction outside of the loop may write what is waited for: by a pointer that is
   /// made of the same one, whatever the index. Not if its address is another one by a constant,
   /// which all threads of the warp compute of the same.
@@ -73,7 +81,6 @@ private:
                     bool onlyVariables = false, unsigned depth = 0) const;
   bool isSamePointer(const ptx::Instruction &instruction) const;
   bool isElsewhere(const ptx::Instruction &instruction) const;
-  bool isAnswer(uint32_t index) const;
   enum class Goal { Loop, Answer };
   bool comesTo(uint32_t way, Goal goal) const;
   llvm::BitVector blocksThatComeTo(Goal goal) const;

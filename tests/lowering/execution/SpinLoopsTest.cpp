@@ -270,6 +270,58 @@ TEST(SpinLoopExecution, TwoThreadsOfAWarpInTurns) {
   EXPECT_EQ(runOnAllTargets(ptx, {0}, form), std::vector<uint32_t>{40});
 }
 
+TEST(SpinLoopExecution, CalleesInWhichAWarpMeetsAreNotExecutedInTurns) {
+  // The second warp sets the flags of the first one by one.
+  std::string ptx = executable(R"(
+    setp.ge.u32 %p0, %tid, 32; @%p0 bra OTHER;
+  WAIT:
+    ld.volatile.global.u32 %r0, [%mine]; setp.eq.u32 %p1, %r0, 0; @%p1 bra WAIT;
+    { .param .b32 i; .param .b32 o; st.param.b32 [i], %r0; call (o), f, (i);
+      ld.param.b32 %r1, [o]; }
+    st.volatile.global.u32 [%mine+128], %r1; bra END;
+  OTHER:
+    setp.ne.u32 %p0, %tid, 32; @%p0 bra END;
+    mov.u32 %r6, 0; mov.u64 %rd1, %buf;
+  SET:
+    add.u32 %r6, %r6, 1; st.volatile.global.u32 [%rd1], %r6; nanosleep.u32 200;
+    add.u64 %rd1, %rd1, 4; setp.lt.u32 %p2, %r6, 32; @%p2 bra SET;
+  END:)",
+                               R"(
+  .func (.param .b32 o) f(.param .b32 i) {
+    .reg .b32 %a<3>;
+    ld.param.b32 %a1, [i]; shfl.sync.bfly.b32 %a0, %a1, 1, 31, -1; add.u32 %a2, %a0, %a1;
+    st.param.b32 [o], %a2; ret;
+  })");
+  std::vector<uint32_t> expected(64);
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    expected[lane] = lane + 1;
+    expected[32 + lane] = 2 * (lane & ~1u) + 3;
+  }
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(64, 0), ofThreads(64)), expected);
+}
+
+TEST(SpinLoopExecution, WhoLeavesTurnsToAnswerDoesSoBeforeAllAreThrough) {
+  // Some wait for another variable on a way between a wait and its answer. Who writes it then ends.
+  for (const uint32_t who : {0, 31}) {
+    std::string ptx = executable(R"(
+      mov.u32 %r9, flag; st.volatile.shared.u32 [%r9], 0; bar.sync 0;
+    WAIT:
+      ld.volatile.global.u32 %r0, [%mine]; setp.ne.u32 %p1, %r0, 0; @%p1 bra WAIT;
+      setp.ne.u32 %p0, %tid, )" + std::to_string(who) +
+                                     R"(; @%p0 bra OTHERS;
+      st.volatile.shared.u32 [%r9], 1; bra END;
+    OTHERS:
+      ld.volatile.shared.u32 %r1, [%r9]; setp.eq.u32 %p2, %r1, 0; @%p2 bra OTHERS;
+      st.volatile.global.u32 [%mine+128], %r1;
+    END:)",
+                                 ".shared .align 4 .b32 flag;\n");
+    std::vector<uint32_t> expected(64);
+    std::fill(expected.begin() + 32, expected.end(), 1);
+    expected[32 + who] = 0;
+    EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(64, 0), ofThreads(32)), expected);
+  }
+}
+
 TEST(SpinLoopExecution, TurnsThatBringNobodyOnAreReported) {
   // What follows the lock might release it, and does not.
   expectReport(executable(R"(
