@@ -255,8 +255,9 @@ void Turns::fillAgain(ArrayRef<std::string> names) {
   b.CreateStore(count, rounds);
   b.CreateCondBr(b.CreateICmpEQ(count, b.getInt32(fn.options().mostRounds())), stuck, turn);
 
-  // Nobody has moved: all are in waits, which come first of the headers.
+  // Nobody has moved: all are in waits, which come first of the headers, or in loops around them.
   begin(b, stuck);
+  at = b.CreateSelect(b.CreateICmpULT(at, b.getInt32(uint32_t(names.size()))), at, b.getInt32(0));
   const unsigned place = unit.addTrap(names[0]);
   for (const std::string &name : names.drop_front())
     unit.addTrap(name);
