@@ -38,6 +38,19 @@ Value *moveDpp(FunctionLowering &fn, Value *value, unsigned control, Value *old 
                             b.getInt32(15), b.getInt32(15), b.getInt1(!old)});
 }
 
+// From lane ^ 4, where no control does that: each four lanes of a row, a bank, from the next bank
+// or the one before.
+Value *exchangeBanks(FunctionLowering &fn, Value *value) {
+  IRBuilder<> &b = fn.builder();
+  auto move = [&](Value *old, unsigned control, unsigned banks) {
+    return b.CreateIntrinsic(
+        Intrinsic::amdgcn_update_dpp, {value->getType()},
+        {old, value, b.getInt32(control), b.getInt32(15), b.getInt32(banks), b.getTrue()});
+  };
+  Value *even = move(PoisonValue::get(value->getType()), kRowShiftDown | 4, 0b0101);
+  return move(even, kRowShiftUp | 4, 0b1010);
+}
+
 unsigned quadPermute(function_ref<unsigned(unsigned)> sourceOf) {
   unsigned control = kQuadPermute;
   for (unsigned lane = 0; lane < 4; ++lane)
@@ -68,27 +81,28 @@ Value *pullFromLane(FunctionLowering &fn, Value *value, Value *lane) {
                            {b.CreateShl(lane, 2), value});
 }
 
+// One instruction takes each value all the way: a lane on it may be elsewhere.
 Value *exchangeByXor(FunctionLowering &fn, Value *value, unsigned mask) {
-  auto withinQuad = [&](Value *from, unsigned bits) {
-    return bits ? moveDpp(fn, from, quadPermute([&](unsigned lane) { return lane ^ bits; })) : from;
-  };
+  IRBuilder<> &b = fn.builder();
   if (mask < 4)
-    return withinQuad(value, mask);
+    return moveDpp(fn, value, quadPermute([&](unsigned lane) { return lane ^ mask; }));
   if (targets::Fact::hasRowXmask(*fn.target().row)) {
     if (mask < 16)
       return moveDpp(fn, value, kRowXor | mask);
     return fromOtherRow(fn, value, [&](unsigned lane) { return lane ^ mask; });
   }
-  switch (mask >> 2) {
-  case 1:
-    return withinQuad(moveDpp(fn, value, kRowHalfMirror), mask ^ 7);
-  case 2:
-    return withinQuad(moveDpp(fn, value, kRowRotate | 8), mask ^ 8);
-  case 3:
-    return withinQuad(moveDpp(fn, value, kRowMirror), mask ^ 15);
+  switch (mask) {
+  case 4:
+    return exchangeBanks(fn, value);
+  case 7:
+    return moveDpp(fn, value, kRowHalfMirror);
+  case 8:
+    return moveDpp(fn, value, kRowRotate | 8);
+  case 15:
+    return moveDpp(fn, value, kRowMirror);
   default: // ds_swizzle_b32 needs no address. CDNA3 ISA, "DS_SWIZZLE_B32": and, or, xor masks
-    return fn.builder().CreateIntrinsic(fn.intType(32), Intrinsic::amdgcn_ds_swizzle,
-                                        {value, fn.builder().getInt32(mask << 10 | 31)});
+    return b.CreateIntrinsic(fn.intType(32), Intrinsic::amdgcn_ds_swizzle,
+                             {value, b.getInt32(mask << 10 | 31)});
   }
 }
 

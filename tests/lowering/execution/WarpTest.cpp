@@ -154,51 +154,71 @@ TEST(WarpExecution, LaneMasks) {
   EXPECT_EQ(runAll(ptx, counting(64), form), expected);
 }
 
-// Every constant pattern against ds_bpermute, which the same operands from memory give.
-TEST(WarpExecution, ConstantShufflesEqualTheGeneralOne) {
-  struct Pattern {
-    const char *mode;
-    uint32_t b, c;
-  };
+namespace {
+
+struct Pattern {
+  const char *name;
+  Mode mode;
+  uint32_t b, c;
+};
+
+// Operands that need no address, where the target has a pattern for them.
+std::vector<Pattern> constantPatterns() {
   std::vector<Pattern> patterns;
   for (uint32_t b = 0; b < 32; ++b)
-    patterns.push_back({"bfly", b, 31});
+    patterns.push_back({"bfly", Mode::Bfly, b, 31});
   for (uint32_t b : {1u, 2u, 4u, 7u, 8u, 15u, 16u, 17u, 31u})
     for (uint32_t c : {0u, 0x1000u, 0x1800u}) {
-      patterns.push_back({"up", b, c});
-      patterns.push_back({"down", b, c + 31});
+      patterns.push_back({"up", Mode::Up, b, c});
+      patterns.push_back({"down", Mode::Down, b, c + 31});
     }
   for (uint32_t b : {0u, 3u, 18u, 31u})
     for (uint32_t c : {31u, 0x101fu, 0x181fu, 0x1c1fu, 20u})
-      patterns.push_back({"idx", b, c});
-  patterns.push_back({"bfly", 5, 0x1807});
+      patterns.push_back({"idx", Mode::Idx, b, c});
+  patterns.push_back({"bfly", Mode::Bfly, 5, 0x1807});
+  return patterns;
+}
 
-  // Word 64 + 2n and the next: b and c of pattern n.
-  std::vector<uint32_t> words = counting(64);
-  std::string body = "ld.global.u32 %r0, [%mine]; mul.lo.u32 %r0, %r0, 77; mov.u32 %r9, 0;";
+} // namespace
+
+// In whole warps and where lanes are elsewhere: no value may travel through one of those.
+TEST(WarpExecution, ConstantShuffles) {
+  constexpr uint32_t kMembers[] = {~0u, 0xffffff7f, 0x6b3d95e7, ~0u}; // by warp
+  constexpr unsigned kThreads = 128;
+  const std::vector<Pattern> patterns = constantPatterns();
+  // Words: each thread's members; from kThreads * (n + 1) on what pattern n gives each thread,
+  // before the launch 1 where that is defined.
+  std::vector<uint32_t> words(kThreads * (patterns.size() + 1)), expected;
+  for (unsigned thread = 0; thread < kThreads; ++thread)
+    words[thread] = kMembers[thread / 32];
+  expected = words;
+  std::string body = "ld.global.u32 %r0, [%mine]; and.b32 %r1, %tid, 31; shr.u32 %r1, %r0, %r1;"
+                     "and.b32 %r1, %r1, 1; setp.eq.u32 %p0, %r1, 0; @%p0 bra out;"
+                     "mad.lo.u32 %r1, %tid, 77, 5;";
   for (size_t n = 0; n < patterns.size(); ++n) {
     const Pattern &pattern = patterns[n];
-    words.push_back(pattern.b);
-    words.push_back(pattern.c);
-    std::string shuffle = std::string("shfl.sync.") + pattern.mode + ".b32 ";
-    std::string place = std::to_string(256 + 8 * n), next = std::to_string(260 + 8 * n);
-    body += "ld.global.u32 %r3, [%buf+" + place + "]; ld.global.u32 %r4, [%buf+" + next + "];" +
-            shuffle + "%r1|%p0, %r0, %r3, %r4, -1;" + shuffle + "%r2|%p1, %r0, " +
-            std::to_string(pattern.b) + ", " + std::to_string(pattern.c) + ", -1;" +
-            "setp.ne.u32 %p2, %r1, %r2; xor.pred %p3, %p0, %p1; or.pred %p2, %p2, %p3;"
-            "setp.eq.u32 %p4, %r9, 0; and.pred %p2, %p2, %p4; @%p2 mov.u32 %r9, " +
-            std::to_string(n + 1) + ";"; // the first that differs
+    const std::string place = "[%mine+" + std::to_string(4 * kThreads * (n + 1)) + "]";
+    body += std::string("shfl.sync.") + pattern.name + ".b32 %r2|%p1, %r1, " +
+            std::to_string(pattern.b) + ", " + std::to_string(pattern.c) +
+            ", %r0; selp.u32 %r3, 100000, 0, %p1; add.u32 %r2, %r2, %r3; ld.global.u32 %r3, " +
+            place + "; setp.ne.u32 %p2, %r3, 0; @%p2 st.global.u32 " + place + ", %r2;";
+    for (unsigned thread = 0; thread < kThreads; ++thread) {
+      const auto [source, isValid] = sourceLane(pattern.mode, thread % 32, pattern.b, pattern.c);
+      const uint32_t members = kMembers[thread / 32], place = kThreads * (n + 1) + thread;
+      if (members >> thread % 32 & members >> source & 1) {
+        words[place] = 1;
+        expected[place] = (thread / 32 * 32 + source) * 77 + 5 + (isValid ? 100000 : 0);
+      }
+    }
   }
   Form form;
-  form.block = {64, 1, 1};
-  std::vector<uint32_t> result =
-      runOnAllTargets(executable(body + "st.global.u32 [%mine], %r9;"), words, form);
-  ASSERT_EQ(result.size(), words.size());
-  for (unsigned thread = 0; thread < 64; ++thread)
-    ASSERT_EQ(result[thread], 0u) << "thread " << thread << ": "
-                                  << patterns[result[thread] - 1].mode << " "
-                                  << patterns[result[thread] - 1].b << ", "
-                                  << patterns[result[thread] - 1].c;
+  form.block = {kThreads, 1, 1};
+  const std::vector<uint32_t> result = runOnAllTargets(executable(body + "out:"), words, form);
+  ASSERT_EQ(result.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_EQ(result[i], expected[i])
+        << patterns[i / kThreads - 1].name << ' ' << patterns[i / kThreads - 1].b << ", "
+        << patterns[i / kThreads - 1].c << " thread " << i % kThreads;
 }
 
 namespace {
