@@ -75,6 +75,30 @@ struct Candidate {
   bool isKept = false;           // until its release, unless it needs turns
   bool needsTurns = false;       // what follows may answer those who are still in the loop
   bool isWatched = false;        // unless it is kept, or threads go on in turns
+
+  /// The same loop, which looks at another place too.
+  void add(const Candidate &other) {
+    blocks |= other.blocks;
+    append_range(answers, other.answers);
+    append_range(answersBeside, other.answersBeside);
+    for (auto [branch, ways] : zip(other.wait.answered, other.beside)) {
+      const auto *found = find(wait.answered, branch);
+      if (found == wait.answered.end()) {
+        wait.answered.push_back(branch);
+        beside.push_back(ways);
+      } else {
+        beside[size_t(found - wait.answered.begin())] |= ways;
+      }
+    }
+    isKept &= !other.needsTurns;
+    needsTurns |= other.needsTurns;
+    isWatched |= other.isWatched;
+  }
+};
+
+// Candidates whose threads go on in turns together.
+struct Group {
+  BitVector blocks, members;
 };
 
 class Search {
@@ -114,11 +138,14 @@ private:
     return function.body[poll].op() == ptx::Op::Ld || function.body[poll].op() == ptx::Op::Atom;
   }
   void findCandidates();
+  std::optional<Candidate> candidateFor(const ControlFlowGraph::Loop &loop) const;
   std::optional<Candidate> candidateFor(const LoopValues &loop, uint32_t index) const;
   void followFrom(const LoopValues &loop, Candidate &candidate) const;
   bool keptMayWaitFor(const Candidate &kept, const Candidate &other) const;
-  bool addBeside(OwnWarpTurns &turns, const Candidate &candidate,
-                 ArrayRef<OwnWarpTurns> groups) const;
+  bool areOnDifferentWays(uint32_t branch, const Candidate &one, const Candidate &other) const;
+  void addMutual(std::vector<Group> &groups) const;
+  bool grow(Group &group) const;
+  std::vector<Group> findGroups() const;
   void addLoops(OwnWarpTurns &turns) const;
   void addTraps(OwnWarpTurns &turns) const;
 
@@ -141,15 +168,19 @@ void Search::findCandidates() {
   for (const ControlFlowGraph::Loop &loop : loops) {
     if (any_of(loop.blocks, [&](uint32_t block) { return forAll.test(block); }))
       continue;
-    LoopValues values(function, definitions, graph, loop);
-    for (uint32_t poll : polls) {
-      if (!values.isIn(poll))
-        continue;
-      if (std::optional<Candidate> candidate = candidateFor(values, poll)) {
-        candidates.push_back(std::move(*candidate));
-        break;
+    std::optional<Candidate> found = candidateFor(loop);
+    // Of loops within each other that share a header, an inner one may wait for what the outer
+    // does.
+    if (loop.latches.size() > 1 && !(found && found->needsTurns))
+      for (uint32_t latch : loop.latches) {
+        std::optional<Candidate> inner = candidateFor(graph.loopOf(loop.header, latch));
+        if (inner && inner->needsTurns) {
+          found = std::move(inner);
+          break;
+        }
       }
-    }
+    if (found)
+      candidates.push_back(std::move(*found));
   }
   for (Candidate &candidate : candidates)
     if (candidate.isKept)
@@ -166,6 +197,20 @@ bool Search::keptMayWaitFor(const Candidate &kept, const Candidate &other) const
   return kept.blocks.test(header) && any_of(kept.answers, [&](uint32_t answer) {
            return !isSamePlace(*addressOf(function.body[answer]), lock);
          });
+}
+
+std::optional<Candidate> Search::candidateFor(const ControlFlowGraph::Loop &loop) const {
+  const LoopValues values(function, definitions, graph, loop);
+  std::optional<Candidate> found;
+  for (uint32_t poll : polls)
+    if (values.isIn(poll)) {
+      std::optional<Candidate> candidate = candidateFor(values, poll);
+      if (found && candidate)
+        found->add(*candidate);
+      else if (candidate)
+        found = std::move(candidate);
+    }
+  return found;
 }
 
 std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t index) const {
@@ -235,18 +280,95 @@ void Search::followFrom(const LoopValues &loop, Candidate &candidate) const {
   }
 }
 
-// Who leaves for another way than to a wait, and may answer there, does so before all are through.
-// Whether anything was added. No block is of two groups.
-bool Search::addBeside(OwnWarpTurns &turns, const Candidate &candidate,
-                       ArrayRef<OwnWarpTurns> groups) const {
-  bool added = false;
-  for (auto [branch, ways] : zip(candidate.wait.answered, candidate.beside))
-    if (turns.blocks.test(graph.blockOf(branch)) && ways.test(turns.blocks) &&
-        none_of(groups, [&](const OwnWarpTurns &group) { return group.blocks.anyCommon(ways); })) {
-      turns.blocks |= ways;
-      added = true;
+// Whether each of the loops lies on a way from a branch that does not lead to the other one,
+// without coming to the branch again.
+bool Search::areOnDifferentWays(uint32_t branch, const Candidate &one,
+                                const Candidate &other) const {
+  const uint32_t from = graph.blockOf(branch);
+  bool leadsToOne = false, leadsToOther = false;
+  for (uint32_t way : graph.blocks[from].successors) {
+    BitVector reached(unsigned(graph.blocks.size()));
+    reached.set(from);
+    SmallVector<uint32_t> open{way};
+    while (!open.empty()) {
+      const uint32_t block = open.pop_back_val();
+      if (reached.test(block))
+        continue;
+      reached.set(block);
+      append_range(open, graph.blocks[block].successors);
     }
-  return added;
+    const bool toOne = reached.test(one.wait.header), toOther = reached.test(other.wait.header);
+    leadsToOne |= toOne && !toOther;
+    leadsToOther |= toOther && !toOne;
+  }
+  return leadsToOne && leadsToOther;
+}
+
+// Loops on two ways from a branch that may wait for each other: neither way can go first. Locks
+// that are kept until their release wait for nobody meanwhile.
+void Search::addMutual(std::vector<Group> &groups) const {
+  auto mayTakeTurns = [&](const Candidate &candidate) {
+    return (candidate.needsTurns || (candidate.isWatched && !candidate.isKept)) &&
+           isOfMemory(candidate.wait.poll);
+  };
+  for (size_t number = 0; number < candidates.size(); ++number)
+    for (size_t before = 0; before < number; ++before) {
+      const Candidate &one = candidates[before], &other = candidates[number];
+      if (!mayTakeTurns(one) || !mayTakeTurns(other))
+        continue;
+      for (auto [branch, ways] : zip(one.wait.answered, one.beside)) {
+        const auto *found = find(other.wait.answered, branch);
+        if (found == other.wait.answered.end() || !areOnDifferentWays(branch, one, other))
+          continue;
+        Group group{one.blocks, BitVector(unsigned(candidates.size()))};
+        group.blocks |= ways;
+        group.blocks |= other.blocks;
+        group.blocks |= other.beside[size_t(found - other.wait.answered.begin())];
+        group.members.set(unsigned(before));
+        group.members.set(unsigned(number));
+        groups.push_back(std::move(group));
+      }
+    }
+}
+
+// Takes in the waits whose loops are inside. Who leaves for another way than to a wait, and may
+// answer there, does so before all are through. Whether anything was added.
+bool Search::grow(Group &group) const {
+  const Group before = group;
+  for (auto [number, candidate] : enumerate(candidates)) {
+    if (group.blocks.test(candidate.wait.header)) {
+      group.members.set(unsigned(number));
+      group.blocks |= candidate.blocks;
+    }
+    if (group.members.test(unsigned(number)))
+      for (auto [branch, ways] : zip(candidate.wait.answered, candidate.beside))
+        if (group.blocks.test(graph.blockOf(branch)) && group.blocks.anyCommon(ways))
+          group.blocks |= ways;
+  }
+  return group.blocks != before.blocks || group.members != before.members;
+}
+
+// No block is of two groups.
+std::vector<Group> Search::findGroups() const {
+  std::vector<Group> groups;
+  for (auto [number, candidate] : enumerate(candidates))
+    if (candidate.needsTurns) {
+      groups.push_back({candidate.blocks, BitVector(unsigned(candidates.size()))});
+      groups.back().members.set(unsigned(number));
+    }
+  addMutual(groups);
+  for (bool grows = true; std::exchange(grows, false);)
+    for (size_t number = 0; number < groups.size(); ++number) {
+      grows |= grow(groups[number]);
+      for (size_t other = groups.size() - 1; other > number; --other)
+        if (groups[number].blocks.anyCommon(groups[other].blocks)) {
+          groups[number].blocks |= groups[other].blocks;
+          groups[number].members |= groups[other].members;
+          groups.erase(groups.begin() + ptrdiff_t(other));
+          grows = true;
+        }
+    }
+  return groups;
 }
 
 // Other loops that go round through the rounds of the waits: they are entered there too.
@@ -272,27 +394,14 @@ void Search::addTraps(OwnWarpTurns &turns) const {
 
 std::vector<OwnWarpTurns> Search::run() const {
   std::vector<OwnWarpTurns> result;
-  BitVector taken(unsigned(candidates.size()));
-  for (auto [number, first] : enumerate(candidates)) {
-    if (!first.needsTurns || taken.test(unsigned(number)))
-      continue;
+  for (Group &group : findGroups()) {
     OwnWarpTurns turns;
-    turns.blocks = first.blocks;
-    for (bool grows = true; std::exchange(grows, false);)
-      for (auto [other, candidate] : enumerate(candidates)) {
-        if (!taken.test(unsigned(other)) &&
-            (turns.blocks.test(candidate.wait.header) ||
-             (candidate.needsTurns && turns.blocks.anyCommon(candidate.blocks)))) {
-          taken.set(unsigned(other));
-          turns.blocks |= candidate.blocks;
-          turns.waits.push_back(candidate.wait);
-          turns.headers.push_back(candidate.wait.header);
-          turns.rounds.push_back(candidate.loop);
-          grows = true;
-        }
-        if (taken.test(unsigned(other)))
-          grows |= addBeside(turns, candidate, result);
-      }
+    turns.blocks = std::move(group.blocks);
+    for (unsigned member : group.members.set_bits()) {
+      turns.waits.push_back(candidates[member].wait);
+      turns.headers.push_back(candidates[member].wait.header);
+      turns.rounds.push_back(candidates[member].loop);
+    }
     addLoops(turns);
     addTraps(turns);
     result.push_back(std::move(turns));

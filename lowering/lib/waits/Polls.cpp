@@ -203,21 +203,29 @@ bool Answers::mayBe(uint32_t instruction) const {
          !isElsewhere(function.body[instruction]);
 }
 
-// The variables and registers that an address is made of.
+bool Answers::isMadeOfItsSources(uint32_t writer) const {
+  return writer < function.body.size() && isRepeatable(function.body[writer]);
+}
+
+bool Answers::isMadeOfOthers(ArrayRef<uint32_t> writers, unsigned depth) const {
+  return writers.size() == 1 && depth != kMaxValueSteps && isMadeOfItsSources(writers[0]);
+}
+
+// The variables and registers that an address is made of. A register that is written at several
+// places may be made of what each of them takes.
 void Answers::findRoots(const ptx::Operand &operand, SmallPtrSetImpl<const void *> &roots,
                         unsigned depth) const {
   if (const ptx::Variable *variable = operand.variable())
     roots.insert(variable);
   forEachRegister(operand, [&](ptx::RegisterId reg) {
-    ArrayRef<uint32_t> writers = loop.definitions.of(reg);
-    const ptx::Instruction *writer = writers.size() == 1 && writers[0] < function.body.size()
-                                         ? &function.body[writers[0]]
-                                         : nullptr;
-    if (!writer || depth == kMaxValueSteps || !isRepeatable(*writer))
-      roots.insert(&function.registers[reg]);
-    else
-      for (const ptx::Operand &source : writer->operands.drop_front())
-        findRoots(source, roots, depth + 1);
+    const ArrayRef<uint32_t> writers = loop.definitions.of(reg);
+    const void *self = &function.registers[reg];
+    if ((!isMadeOfOthers(writers, depth) && !roots.insert(self).second) || depth == kMaxValueSteps)
+      return;
+    for (uint32_t writer : writers)
+      if (isMadeOfItsSources(writer))
+        for (const ptx::Operand &source : function.body[writer].operands.drop_front())
+          findRoots(source, roots, depth + 1);
   });
 }
 
@@ -228,17 +236,22 @@ void Answers::findPointers(const ptx::Operand &operand, SmallPtrSetImpl<const vo
     found.insert(variable);
   if (operand.reg == ptx::kNone)
     return;
-  ArrayRef<uint32_t> writers = loop.definitions.of(operand.reg);
-  const ptx::Instruction *writer = writers.size() == 1 && writers[0] < function.body.size()
-                                       ? &function.body[writers[0]]
-                                       : nullptr;
-  if (!writer || depth == kMaxValueSteps || !isRepeatable(*writer)) {
-    if (!onlyVariables)
-      found.insert(&function.registers[operand.reg]);
+  const ArrayRef<uint32_t> writers = loop.definitions.of(operand.reg);
+  if (!isMadeOfOthers(writers, depth) &&
+      (onlyVariables || !found.insert(&function.registers[operand.reg]).second))
     return;
-  }
-  const ptx::Operation op = writer->op();
-  ArrayRef<ptx::Operand> sources = ArrayRef(writer->operands).drop_front();
+  if (depth == kMaxValueSteps)
+    return;
+  for (uint32_t writer : writers)
+    if (isMadeOfItsSources(writer))
+      findPointersOfSources(function.body[writer], found, onlyVariables, depth);
+}
+
+void Answers::findPointersOfSources(const ptx::Instruction &writer,
+                                    SmallPtrSetImpl<const void *> &found, bool onlyVariables,
+                                    unsigned depth) const {
+  const ptx::Operation op = writer.op();
+  ArrayRef<ptx::Operand> sources = ArrayRef(writer.operands).drop_front();
   if (op == ptx::Op::IMad)
     sources = sources.take_back(1);
   else if (op == ptx::Op::Selp)

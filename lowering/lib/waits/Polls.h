@@ -79,6 +79,12 @@ private:
                  unsigned depth = 0) const;
   void findPointers(const ptx::Operand &operand, llvm::SmallPtrSetImpl<const void *> &pointers,
                     bool onlyVariables = false, unsigned depth = 0) const;
+  void findPointersOfSources(const ptx::Instruction &writer,
+                             llvm::SmallPtrSetImpl<const void *> &pointers, bool onlyVariables,
+                             unsigned depth) const;
+  bool isMadeOfItsSources(uint32_t writer) const;
+  // By one writer: then a register is no place of its own.
+  bool isMadeOfOthers(llvm::ArrayRef<uint32_t> writers, unsigned depth) const;
   bool isSamePointer(const ptx::Instruction &instruction) const;
   bool isElsewhere(const ptx::Instruction &instruction) const;
   enum class Goal { Loop, Answer };

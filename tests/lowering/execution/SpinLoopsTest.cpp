@@ -270,6 +270,101 @@ TEST(SpinLoopExecution, TwoThreadsOfAWarpInTurns) {
   EXPECT_EQ(runOnAllTargets(ptx, {0}, form), std::vector<uint32_t>{40});
 }
 
+TEST(SpinLoopExecution, AnOuterLoopOfOneRoundThatAnswersTheInnerOne) {
+  // Both have the same header. The optimiser finds out that the outer one never goes round.
+  std::string ptx = executable(R"(
+    mov.u32 %r1, 0;
+  WAIT:
+    ld.volatile.global.u32 %r0, [%buf]; setp.ne.u32 %p0, %r0, %tid; @%p0 bra WAIT;
+    add.u32 %r0, %r0, 1; st.volatile.global.u32 [%buf], %r0;
+    add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 1; @%p1 bra WAIT;)");
+  EXPECT_EQ(runOnAllTargets(ptx, {0}, ofThreads(17)), std::vector<uint32_t>{17});
+}
+
+TEST(SpinLoopExecution, LoopsOnTwoWaysThatAnswerEachOther) {
+  // Of each two threads the even one hands the other one five numbers, one at a time.
+  std::string pairs = executable(R"(
+    shr.u32 %r0, %tid, 1; mul.wide.u32 %rd0, %r0, 8; add.u64 %rd1, %rd0, %buf;
+    and.b32 %r1, %tid, 1; setp.ne.u32 %p0, %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0;
+    @%p0 bra TAKE;
+  GIVE:
+    ld.volatile.global.u32 %r4, [%rd1]; setp.ne.u32 %p1, %r4, 0; @%p1 bra GIVE;
+    add.u32 %r2, %r2, 1; mad.lo.u32 %r6, %r2, 100, %tid;
+    st.volatile.global.u32 [%rd1+4], %r6; membar.gl; st.volatile.global.u32 [%rd1], 1;
+    setp.lt.u32 %p2, %r2, 5; @%p2 bra GIVE; bra END;
+  TAKE:
+    ld.volatile.global.u32 %r4, [%rd1]; setp.eq.u32 %p1, %r4, 0; @%p1 bra TAKE;
+    ld.volatile.global.u32 %r6, [%rd1+4]; add.u32 %r3, %r3, %r6; membar.gl;
+    st.volatile.global.u32 [%rd1], 0;
+    add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 5; @%p2 bra TAKE;
+  END:
+    st.global.u32 [%mine+256], %r3;)");
+  std::vector<uint32_t> result =
+      runOnAllTargets(pairs, std::vector<uint32_t>(128, 0), ofThreads(64));
+  for (uint32_t thread = 0; thread < 64; ++thread)
+    EXPECT_EQ(result[64 + thread], thread % 2 ? 1500 + 5 * (thread - 1) : 0) << thread;
+
+  // One thread fills a ring of four words, the next one empties it; the others do neither. Each
+  // loop looks at both counts.
+  std::string ring = executable(R"(
+    mov.u32 %r2, 0; mov.u32 %r3, 0;
+    setp.eq.u32 %p0, %tid, 0; @%p0 bra FILL;
+    setp.ne.u32 %p0, %tid, 1; @%p0 bra END;
+  EMPTY:
+    ld.volatile.global.u32 %r4, [%buf]; ld.volatile.global.u32 %r5, [%buf+4];
+    setp.eq.u32 %p1, %r4, %r5; @%p1 bra EMPTY;
+    and.b32 %r6, %r2, 3; mul.wide.u32 %rd0, %r6, 4; add.u64 %rd0, %rd0, %buf;
+    ld.volatile.global.u32 %r6, [%rd0+8]; add.u32 %r3, %r3, %r6; membar.gl;
+    add.u32 %r2, %r2, 1; st.volatile.global.u32 [%buf+4], %r2;
+    setp.lt.u32 %p2, %r2, 20; @%p2 bra EMPTY; bra END;
+  FILL:
+    ld.volatile.global.u32 %r5, [%buf+4]; ld.volatile.global.u32 %r4, [%buf];
+    sub.u32 %r6, %r4, %r5; setp.eq.u32 %p1, %r6, 4; @%p1 bra FILL;
+    and.b32 %r6, %r2, 3; mul.wide.u32 %rd0, %r6, 4; add.u64 %rd0, %rd0, %buf;
+    mul.lo.u32 %r6, %r2, %r2; st.volatile.global.u32 [%rd0+8], %r6; membar.gl;
+    add.u32 %r2, %r2, 1; st.volatile.global.u32 [%buf], %r2;
+    setp.lt.u32 %p2, %r2, 20; @%p2 bra FILL;
+  END:
+    st.global.u32 [%mine+24], %r3;)");
+  result = runOnAllTargets(ring, std::vector<uint32_t>(38, 0), ofThreads(32));
+  EXPECT_EQ(result[7], 2470u); // the squares up to 19
+}
+
+TEST(SpinLoopExecution, OneLockOnTwoWays) {
+  // One way's first attempt stands in front of its loop, the other way's loop is unrolled. Each
+  // computes the address by itself, in two steps in one register. Then all wait for their turn.
+  const std::string paused = std::string(R"(
+    and.b32 %r5, %tid, 0; mul.wide.u32 %rd1, %r5, 8; add.u64 %rd1, %rd1, %buf;
+    mov.u32 %r1, 8; atom.global.cas.b32 %r0, [%rd1], 0, 1; setp.eq.s32 %p0, %r0, 0; @%p0 bra TAKEN;
+  AGAIN:
+    nanosleep.u32 %r1; shl.b32 %r1, %r1, 1; min.u32 %r1, %r1, 64;
+    atom.global.cas.b32 %r0, [%rd1], 0, 1; setp.ne.s32 %p0, %r0, 0; @%p0 bra AGAIN;
+  TAKEN:
+    atom.global.exch.b32 %r0, [%buf+8], 1; setp.ne.s32 %p0, %r0, 0; @%p0 bra TAKEN;)") +
+                             kCount + R"(
+    st.release.gpu.global.u32 [%buf+8], 0; atom.global.exch.b32 %r3, [%rd1], 0; bra END;
+)";
+  const std::string unrolled = std::string(R"(
+    and.b32 %r5, %tid, 0; mul.wide.u32 %rd2, %r5, 8; add.u64 %rd2, %rd2, %buf;
+  SPIN:
+    atom.global.exch.b32 %r0, [%rd2], 1; setp.eq.s32 %p0, %r0, 0; @%p0 bra MINE;
+    atom.global.exch.b32 %r0, [%rd2], 1; setp.ne.s32 %p0, %r0, 0; @%p0 bra SPIN;
+  MINE:)") + kCount + R"(
+    and.b32 %r4, %tid, 1; setp.eq.u32 %p3, %r4, 0;
+    @%p3 st.volatile.global.u32 [%rd2], 0; @!%p3 st.release.gpu.global.u32 [%rd2], 0; bra END;
+)";
+  for (bool isPausedFirst : {false, true}) {
+    std::string ptx = executable(
+        "rem.u32 %r4, %tid, 3; setp.eq.u32 %p3, %r4, 0; @%p3 bra OTHER;\n" +
+        (isPausedFirst ? paused : unrolled) + "OTHER:\n" + (isPausedFirst ? unrolled : paused) + R"(
+  END:
+    ld.volatile.global.u32 %r0, [%buf+12]; setp.ne.u32 %p0, %r0, %tid; @%p0 bra END;
+    add.u32 %r0, %r0, 1; st.volatile.global.u32 [%buf+12], %r0;)");
+    EXPECT_EQ(runOnAllTargets(ptx, {0, 0, 0, 0}, ofThreads(64)),
+              (std::vector<uint32_t>{0, 64, 0, 64}));
+  }
+}
+
 TEST(SpinLoopExecution, CalleesInWhichAWarpMeetsAreNotExecutedInTurns) {
   // The second warp sets the flags of the first one by one.
   std::string ptx = executable(R"(
