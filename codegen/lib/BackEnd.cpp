@@ -7,6 +7,7 @@
 #include "codegen/lib/FreshPass.h"
 #include "codegen/lib/LimitedSinking.h"
 #include "codegen/lib/PassNames.h"
+#include "codegen/lib/PiecewiseVectorizer.h"
 #include "codegen/lib/ShortRegions.h"
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/WideIndexes.h"
@@ -30,6 +31,7 @@
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/WholeWaveValues.h"
 #include "codegen/lib/speed/KeptFunctions.h"
+#include "codegen/lib/speed/KillFlags.h"
 #include "codegen/lib/speed/MaskValues.h"
 #include "codegen/lib/speed/SparseLiveness.h"
 #include "llvm/ADT/SmallString.h"
@@ -88,6 +90,8 @@ public:
       pass = makeFreshEachModule(pass);
     if (pass->getPassName() == kSinking)
       pass = makeLimitedSinking(pass);
+    if (pass->getPassName() == kAccessVectorizer)
+      pass = makePiecewiseVectorizer(pass);
     if (pass->getPassName() == kFixIrreducible)
       legacy::PassManager::add(makeLoopEntries());
     if (pass->getPassName() == kStructurizer) {
@@ -130,6 +134,9 @@ public:
       legacy::PassManager::add(makeShortRegions(kLateRegion));
     if (pass->getPassName() == kWholeWaveAllocation)
       legacy::PassManager::add(makeWholeWaveRegisters());
+    const bool isExecMasking = pass->getPassName() == kExecMasking;
+    if (isExecMasking)
+      legacy::PassManager::add(makeKillFlagsOnce());
     if (pass->getPassName() == kPreEmitPeephole)
       legacy::PassManager::add(makeBranchMasks());
     if (pass->getPassName() == kMemoryLegalizer)
@@ -143,6 +150,8 @@ public:
       printer.addAsmPrinterHandler(makeRegisterCount(count));
     }
     legacy::PassManager::add(pass);
+    if (isExecMasking)
+      legacy::PassManager::add(makeKillFlagsAgain());
   }
 
 private:

@@ -9,6 +9,7 @@
 #include "codegen/lib/BlockPieces.h"
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/Divisions.h"
+#include "codegen/lib/LimitedLoops.h"
 #include "codegen/lib/LocalArrays.h"
 #include "codegen/lib/ShortLoops.h"
 #include "codegen/lib/TargetForms.h"
@@ -43,6 +44,7 @@ constexpr StringLiteral kNumbering = "gvn";
 /// other one has, and joins the two by a phi. Where all lanes compute it, each branch would write
 /// the register of the other's lanes: the same value, but checkWholeWaves() cannot know that.
 constexpr StringLiteral kNumberingWithoutPhis = "gvn<no-pre>";
+constexpr StringLiteral kLoops = "loop(indvars,loop-deletion,short-loops,loop-unroll-full)";
 constexpr StringLiteral kCombine = "instcombine<no-verify-fixpoint>";
 
 /// Of units with functions beside kernels. Callees are simplified first: the inliner counts their
@@ -74,7 +76,7 @@ constexpr Step kFunctionSteps[] = {
     {1, kCombine},
     {2, "reassociate"},
     {2, "loop-mssa(licm,loop-rotate)"},
-    {2, "loop(indvars,loop-deletion,short-loops,loop-unroll-full)"}, // LDS and private arrays
+    {2, "limited-loops"}, // LDS and private arrays
     {2, kNumbering},
     // v_pk_fma_f32 and the like: 1.7 without on gfx90a. The vectorizer numbers a block again for
     // each vector that it makes.
@@ -184,17 +186,22 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   builder.crossRegisterProxies(loops, functions, components, modules);
 
   builder.registerPipelineParsingCallback(
-      [](StringRef name, FunctionPassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
-        if (name == "divide-blocks")
+      [&](StringRef name, FunctionPassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
+        if (name == "divide-blocks") {
           passes.addPass(DivideBlocksPass());
-        else if (name == "local-arrays")
+        } else if (name == "limited-loops") {
+          FunctionPassManager limited;
+          cantFail(builder.parsePassPipeline(limited, kLoops));
+          passes.addPass(LimitedLoopsPass(std::move(limited)));
+        } else if (name == "local-arrays") {
           passes.addPass(LocalArraysPass());
-        else if (name == "divisions")
+        } else if (name == "divisions") {
           passes.addPass(DivisionsPass());
-        else if (name == "target-forms")
+        } else if (name == "target-forms") {
           passes.addPass(TargetFormsPass());
-        else
+        } else {
           return false;
+        }
         return true;
       });
   builder.registerPipelineParsingCallback(

@@ -2,6 +2,7 @@
 // LLVM's back end has the passes that are told apart by their names, and as many of each.
 #include "codegen/lib/PassNames.h"
 #include "codegen/lib/LimitedSinking.h"
+#include "codegen/lib/PiecewiseVectorizer.h"
 #include "codegen/lib/ShortRegions.h"
 #include "codegen/lib/WideIndexes.h"
 #include "codegen/lib/errata/AllOnes.h"
@@ -14,6 +15,7 @@
 #include "codegen/lib/errata/LoopEntries.h"
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
+#include "codegen/lib/speed/KillFlags.h"
 #include "tests/codegen/BackEndRun.h"
 #include "llvm/Pass.h"
 #include <map>
@@ -47,9 +49,9 @@ TEST(PassNames, LlvmHasThem) {
     for (StringRef name : kLeftOut)
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
     for (StringRef name :
-         {kDebugValues, kMemoryBounds, kPrinter, kRegisterUse, kSinking, kScheduler, kLateScheduler,
-          kSelection, kFinalizeSelection, kFixIrreducible, kStructurizer, kWholeWaveAllocation,
-          kMemoryLegalizer, kLiveVariables, kPhiElimination})
+         {kDebugValues, kMemoryBounds, kPrinter, kRegisterUse, kSinking, kAccessVectorizer,
+          kScheduler, kLateScheduler, kSelection, kFinalizeSelection, kFixIrreducible,
+          kStructurizer, kWholeWaveAllocation, kMemoryLegalizer, kLiveVariables, kPhiElimination})
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
     EXPECT_EQ(passes.count[kEarlyCse.str()], 3u) << processor.str(); // the second is left out
     EXPECT_EQ(passes.count[kCopies.str()], 2u) << processor.str();   // the first is left out
