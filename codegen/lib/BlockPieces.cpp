@@ -3,6 +3,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 using namespace llvm;
 
@@ -31,6 +32,13 @@ PreservedAnalyses DivideBlocksPass::run(Function &function, FunctionAnalysisMana
   bool isChanged = false;
   for (BasicBlock &block : make_early_inc_range(function))
     isChanged |= divide(block);
+  return isChanged ? PreservedAnalyses::none() : PreservedAnalyses::all();
+}
+
+PreservedAnalyses JoinBlocksPass::run(Function &function, FunctionAnalysisManager &) {
+  bool isChanged = false;
+  for (BasicBlock &block : make_early_inc_range(function))
+    isChanged |= MergeBlockIntoPredecessor(&block);
   return isChanged ? PreservedAnalyses::none() : PreservedAnalyses::all();
 }
 

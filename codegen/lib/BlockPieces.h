@@ -8,8 +8,13 @@
 
 namespace rubia::codegen {
 
-/// Divides blocks of many instructions. `simplifycfg` joins them again.
+/// Divides blocks of many instructions.
 struct DivideBlocksPass : llvm::PassInfoMixin<DivideBlocksPass> {
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
+};
+
+/// Joins them again: for one value, `instcombine` looks at all blocks that dominate it.
+struct JoinBlocksPass : llvm::PassInfoMixin<JoinBlocksPass> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &);
 };
 

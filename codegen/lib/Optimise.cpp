@@ -80,7 +80,7 @@ constexpr Step kFunctionSteps[] = {
     {2, kNumbering},
     // v_pk_fma_f32 and the like: 1.7 without on gfx90a. The vectorizer numbers a block again for
     // each vector that it makes.
-    {2, "divide-blocks,slp-vectorizer,vector-combine"},
+    {2, "divide-blocks,slp-vectorizer,vector-combine,join-blocks"},
     {2, "bdce"},
     {2, kCombine},
     {1, "adce"},
@@ -189,6 +189,8 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
       [&](StringRef name, FunctionPassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
         if (name == "divide-blocks") {
           passes.addPass(DivideBlocksPass());
+        } else if (name == "join-blocks") {
+          passes.addPass(JoinBlocksPass());
         } else if (name == "limited-loops") {
           FunctionPassManager limited;
           cantFail(builder.parsePassPipeline(limited, kLoops));

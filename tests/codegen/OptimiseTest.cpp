@@ -142,6 +142,9 @@ TEST(Optimise, TheVectorizerSeesShortBlocks) {
   EXPECT_EQ(sizes, (std::vector<size_t>{101, 101, 101}));
   EXPECT_TRUE(DivideBlocksPass().run(kernel, none).areAllPreserved());
   EXPECT_FALSE(verifyModule(*module, &errs()));
+  EXPECT_FALSE(JoinBlocksPass().run(kernel, none).areAllPreserved());
+  EXPECT_EQ(kernel.size(), 1u);
+  EXPECT_EQ(kernel.front().size(), 301u);
 }
 
 /// A loop of four rounds with so many sums of what is read from memory, as lowering makes them.
