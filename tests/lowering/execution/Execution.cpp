@@ -13,6 +13,8 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -135,6 +137,23 @@ const Compiled &compiledOnce(const std::string &ptx, const Form &form) {
   return forms.emplace(key, compile(ptx, form)).first->second;
 }
 
+// What slots of shared memory hold before a launch: bytes that no kernel takes for its own. They
+// are 15 MB, of which a launch touches some pages: the pages of one file are mapped again and
+// again.
+void fillSlots(void *first, uint32_t count) {
+  static const int file = [] {
+    const std::vector<uint8_t> bytes(abi::kSharedSlotBytes, 0xa5);
+    const int made = memfd_create("slot", MFD_CLOEXEC);
+    return write(made, bytes.data(), bytes.size()) == ssize_t(bytes.size()) ? made : -1;
+  }();
+  for (uint32_t slot = 0; slot < count; ++slot) {
+    void *const at = static_cast<char *>(first) + uint64_t(slot) * abi::kSharedSlotBytes;
+    ASSERT_EQ(
+        mmap(at, abi::kSharedSlotBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0),
+        at);
+  }
+}
+
 // What the loader does: memory for the module's variables, initialised, and the table of their
 // addresses. Gives the trap record.
 abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeObject &object,
@@ -154,7 +173,7 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
                                       emulator::MemoryKind::Device));
     void *first =
         take(memory.allocate(slots, emulator::MemoryKind::Device, abi::kSharedSlotAlignment));
-    memset(first, 0xa5, slots);
+    fillSlots(first, form.sharedSlots);
     abi::makeSharedPoolHeader(pool, form.sharedSlots, reinterpret_cast<uint64_t>(first));
     table[abi::kSharedPoolSlot] = reinterpret_cast<uint64_t>(pool);
   }
@@ -165,7 +184,7 @@ abi::TrapRecord *loadVariables(const ptx::Module &module, const emulator::CodeOb
         take(memory.allocate(abi::clusterPoolHeaderBytes(count), emulator::MemoryKind::Device));
     void *first =
         take(memory.allocate(slots, emulator::MemoryKind::Device, abi::kSharedSlotAlignment));
-    memset(first, 0xa5, slots);
+    fillSlots(first, count);
     abi::makeClusterPoolHeader(pool, count, reinterpret_cast<uint64_t>(first));
     table[abi::kClusterPoolSlot] = reinterpret_cast<uint64_t>(pool);
   }
