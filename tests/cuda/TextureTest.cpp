@@ -5,6 +5,7 @@
 #include "runtime/cuda/texture/Descriptors.h"
 #include "tests/cuda/LaunchFixture.h"
 #include <atomic>
+#include <barrier>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -565,32 +566,28 @@ TEST_F(Textures, ArraysEndOnce) {
   const Array3DDescriptor descriptor = {16, 16, 0, kFormatU32, 1, 0};
   for (bool isMipmapped : {false, true}) {
     std::atomic<void *> array = nullptr;
-    std::atomic<unsigned> begun = 0, ended = 0, successes = 0, others = 0;
+    std::atomic<unsigned> successes = 0, others = 0;
+    std::barrier together(2);
     auto destroy = [&](unsigned round) {
+      together.arrive_and_wait();
       const Result result =
           cu(isMipmapped ? "cuMipmappedArrayDestroy" : "cuArrayDestroy", array.load());
       ++(result == kSuccess ? successes : others);
       EXPECT_TRUE(result == kSuccess || result == kInvalidHandle) << round;
-      ++ended;
+      together.arrive_and_wait();
     };
     std::thread second([&] {
       EXPECT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
-      for (unsigned round = 1; round <= kRounds; ++round) {
-        while (begun < round)
-          std::this_thread::yield();
+      for (unsigned round = 0; round < kRounds; ++round)
         destroy(round);
-      }
     });
-    for (unsigned round = 1; round <= kRounds; ++round) {
+    for (unsigned round = 0; round < kRounds; ++round) {
       void *made = nullptr;
       EXPECT_EQ(isMipmapped ? cu("cuMipmappedArrayCreate", &made, &descriptor, 2u)
                             : cu("cuArray3DCreate_v2", &made, &descriptor),
                 kSuccess);
       array = made;
-      begun = round;
       destroy(round);
-      while (ended < 2 * round)
-        std::this_thread::yield();
     }
     second.join();
     EXPECT_EQ(successes, kRounds);
