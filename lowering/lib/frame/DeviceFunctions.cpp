@@ -4,6 +4,7 @@
 // them, so that they follow its target, warp form and modes.
 #include "lowering/lib/frame/DeviceFunctions.h"
 #include "lowering/LaterBodies.h"
+#include "lowering/lib/frame/ClusterSlots.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "ptx-frontend/DriverFunctions.h"
 #include "ptx-frontend/Parser.h"
@@ -69,9 +70,33 @@ const ptx::Module &deviceModule(DeviceLibrary library) {
   llvm_unreachable("DeviceLibrary");
 }
 
+LibraryFacts::LibraryFacts(const Unit &unit)
+    : barriers(planBarriers(unit)), sharedLayout(layOutShared(unit)),
+      namesClusters(lowering::namesClusters(unit)), calledMeeting(meetingInFunctions(unit)) {}
+
+namespace {
+struct LibraryUnit {
+  explicit LibraryUnit(DeviceLibrary library)
+      : unit{{}, deviceModule(library).functions, {}, {}}, facts(unit) {}
+
+  const Unit unit;
+  const LibraryFacts facts;
+};
+
+std::atomic<const LibraryUnit *> libraries[3]; // null: not asked for yet
+} // namespace
+
 template <DeviceLibrary kLibrary> static const Unit &unitOf() {
-  static const Unit unit{{}, deviceModule(kLibrary).functions, {}, {}};
-  return unit;
+  static const LibraryUnit library(kLibrary);
+  libraries[size_t(kLibrary)] = &library;
+  return library.unit;
+}
+
+const LibraryFacts *libraryFacts(const Unit &unit) {
+  for (const LibraryUnit *library : libraries)
+    if (library && &library->unit == &unit)
+      return &library->facts;
+  return nullptr;
 }
 
 static const Unit &deviceUnit(DeviceLibrary library) {

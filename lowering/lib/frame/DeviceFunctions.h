@@ -24,4 +24,18 @@ const DeviceFunction *deviceFunction(llvm::StringRef name);
 /// The definitions.
 const ptx::Module &deviceModule(DeviceLibrary library);
 
+/// What UnitLowering has under the same names: answers that need all instructions of a library, of
+/// whose ten thousands a unit needs a few.
+struct LibraryFacts {
+  explicit LibraryFacts(const Unit &unit);
+
+  BarrierPlan barriers;
+  SharedLayout sharedLayout;
+  bool namesClusters;
+  std::optional<Group> calledMeeting;
+};
+
+/// Null: the unit is a program's.
+const LibraryFacts *libraryFacts(const Unit &unit);
+
 } // namespace rubia::lowering

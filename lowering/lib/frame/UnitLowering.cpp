@@ -6,6 +6,7 @@
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "lowering/lib/analysis/PartialWarps.h"
 #include "lowering/lib/frame/ClusterSlots.h"
+#include "lowering/lib/frame/DeviceFunctions.h"
 #include "lowering/lib/frame/FunctionLowering.h"
 #include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/RegisterLimit.h"
@@ -52,12 +53,22 @@ static bool requiresClusters(const ptx::Function *kernel) {
   return productOf(kernel->attributes.requiredCluster) > 1;
 }
 
+/// Of a program's unit it has to be found.
+template <typename Fact, typename Find>
+static Fact known(const Unit &unit, Fact LibraryFacts::*fact, const Find &find) {
+  const LibraryFacts *facts = libraryFacts(unit);
+  return facts ? facts->*fact : find(unit);
+}
+
 UnitLowering::UnitLowering(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
                            Target target, WarpFormDecision warpForm, Module &module)
     : ptxModule(ptxModule), unit(unit), options(options), target(std::move(target)),
       warpForm(std::move(warpForm)), module(module),
-      barriers(planBarriers(unit, this->warpForm.isChecked)), sharedLayout(layOutShared(unit)),
-      namesClusters(lowering::namesClusters(unit)), calledMeeting(meetingInFunctions(unit)),
+      barriers(known(unit, &LibraryFacts::barriers,
+                     [&](const Unit &) { return planBarriers(unit, this->warpForm.isChecked); })),
+      sharedLayout(known(unit, &LibraryFacts::sharedLayout, layOutShared)),
+      namesClusters(known(unit, &LibraryFacts::namesClusters, lowering::namesClusters)),
+      calledMeeting(known(unit, &LibraryFacts::calledMeeting, meetingInFunctions)),
       debugInfo(ptxModule, module, options.code.wordOf(settings::Id::debugInfo)),
       forClusters(namesClusters && (options.code.is(settings::SharedMemory::Cluster) ||
                                     any_of(unit.kernels, requiresClusters))) {
