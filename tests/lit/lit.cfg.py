@@ -12,14 +12,15 @@ config.test_exec_root = os.path.join(config.rubia_build, "tests", "lit")
 config.excludes = ["Inputs"]
 
 config.substitutions.append(("%rubia", os.path.join(config.rubia_build, "bin", "rubia")))
+# None needs more than the standard library, and looking for more takes most of a short program's time.
+config.python += " -S"
 config.substitutions.append(("%python", config.python))
-config.substitutions.append(("%clang", config.clang))
 if config.nvcc and os.path.exists(config.nvcc):
     config.available_features.add("nvcc")
     config.substitutions.append(("%nvcc", config.nvcc))
 config.substitutions.append(("%inputs", os.path.join(config.test_source_root, "Inputs")))
 config.substitutions.append(("%examples", os.path.join(config.test_source_root, "..", "..", "examples")))
-# HIP programs that the build has made.
+# Programs and code objects that the build has made.
 config.substitutions.append(("%programs", os.path.join(config.test_exec_root, "programs")))
 config.substitutions.append(("%hiplib", "LD_LIBRARY_PATH=" + os.path.join(config.rubia_build, "lib", "rubia", "hip")))
 config.substitutions.append(("%each-target", config.python + " " + os.path.join(config.test_source_root, "Inputs", "each_target.py")))
