@@ -19,6 +19,8 @@ import browser  # noqa: E402
 
 RUBIA, READOBJ, LIBRARY, PROGRAMS, SCHEMA, CAPSULES = sys.argv[1:7]
 NEWEST_GLIBC = (2, 28)
+# For programs that need the standard library alone.
+PYTHON = [sys.executable, "-S"]
 
 
 # 64 threads write 1 and so on.
@@ -179,7 +181,7 @@ class CaptureAndDiff(unittest.TestCase):
         """What the program and the recording say."""
         ptx = self.folder / "k.ptx"
         ptx.write_text(KERNEL.replace("MORE", more))
-        command = [RUBIA, "capture", "--driver", "rubia", *options, "-o", self.capsule, "--", sys.executable,
+        command = [RUBIA, "capture", "--driver", "rubia", *options, "-o", self.capsule, "--", *PYTHON,
                    pathlib.Path(__file__).with_name("launch_ptx.py"), ptx, mode, self.capsule]
         result = subprocess.run(command, capture_output=True, text=True, timeout=100)
         self.assertEqual((result.returncode, result.stdout), (0, "done\n"), result.stderr)
@@ -209,7 +211,7 @@ class CaptureAndDiff(unittest.TestCase):
         """What the recording says of a program that launches graphs."""
         ptx = self.folder / "k.ptx"
         ptx.write_text(KERNEL.replace("MORE", "ld.global.u32 %r2, [%d3];\n  add.u32 %r2, %r2, 1;"))
-        command = [RUBIA, "capture", "--driver", "rubia", *options, "-o", self.capsule, "--", sys.executable,
+        command = [RUBIA, "capture", "--driver", "rubia", *options, "-o", self.capsule, "--", *PYTHON,
                    pathlib.Path(__file__).with_name("launch_graph.py"), ptx, mode]
         result = subprocess.run(command, capture_output=True, text=True, timeout=100)
         self.assertEqual((result.returncode, result.stdout), (status, "done\n"), result.stderr)
@@ -271,7 +273,7 @@ class CaptureAndDiff(unittest.TestCase):
         first = ".param .align 8 .b8" if mode == "structure" else ".param .u64"
         text = TEXTURES.replace("TEX tex", f"{first} tex{'[32]' if mode == 'structure' else ''}")
         ptx.write_text(text.replace("REFERENCE", reference).replace("HANDLES", handles).replace("READ", read))
-        self.assertEqual(run("capture", "--driver", "rubia", "-o", self.capsule, "--", sys.executable,
+        self.assertEqual(run("capture", "--driver", "rubia", "-o", self.capsule, "--", *PYTHON,
                              pathlib.Path(__file__).with_name("launch_textures.py"), ptx, *mode.split()), "done\n")
         self.assertIn("1 launches, whole", run("capsule", "verify", self.capsule))
         return ptx
@@ -350,7 +352,7 @@ class CaptureAndDiff(unittest.TestCase):
         ptx = self.folder / "t.ptx"
         text = TEXTURES.replace("TEX", ".param .u64").replace("REFERENCE", "").replace("HANDLES", plain)
         ptx.write_text(text[:text.index("ret; }") + 6])
-        result = subprocess.run([RUBIA, "capture", "--driver", "rubia", "-o", self.capsule, "--", sys.executable,
+        result = subprocess.run([RUBIA, "capture", "--driver", "rubia", "-o", self.capsule, "--", *PYTHON,
                                  pathlib.Path(__file__).with_name("launch_textures.py"), ptx, "filtered"], capture_output=True, text=True)
         self.assertEqual(result.stdout, "done\n", result.stderr)
         self.assertNotIn("textures", self.launches()[0])
@@ -381,7 +383,7 @@ class CaptureAndDiff(unittest.TestCase):
         whole = self.launches()
         self.capsule.unlink()
         ptx = self.folder / "t.ptx"
-        result = subprocess.run([RUBIA, "capture", "--driver", "rubia", "--touched", "-o", self.capsule, "--", sys.executable,
+        result = subprocess.run([RUBIA, "capture", "--driver", "rubia", "--touched", "-o", self.capsule, "--", *PYTHON,
                                  pathlib.Path(__file__).with_name("launch_textures.py"), ptx], capture_output=True, text=True)
         self.assertIn("launch 0 keeps all pages: what textures touch is not known", result.stderr)
         self.assertEqual([len(launch["memory"]) for launch in self.launches()], [len(launch["memory"]) for launch in whole])
@@ -403,7 +405,7 @@ class CaptureAndDiff(unittest.TestCase):
 
     def test_tensor_maps_are_recorded(self):
         program = pathlib.Path(__file__).with_name("launch_tensor_maps.py")
-        self.assertEqual(run("capture", "--driver", "rubia", "-o", self.capsule, "--", sys.executable, program), "done\n")
+        self.assertEqual(run("capture", "--driver", "rubia", "-o", self.capsule, "--", *PYTHON, program), "done\n")
         (launch,) = self.launches()
         self.assertEqual([len(m["bytes"]) for m in launch["tensor_maps"]], [256, 256])
         # What only a tensor map names is reached.
@@ -415,7 +417,7 @@ class CaptureAndDiff(unittest.TestCase):
         capsules = []
         for arguments, printed in ((["kernel"], "done"), (["kernel", "first"], "wrong")):
             capsules.append(self.folder / f"{printed}.capsule")
-            self.assertEqual(run("capture", "--driver", "rubia", "-o", capsules[-1], "--", sys.executable, program, *arguments), printed + "\n")
+            self.assertEqual(run("capture", "--driver", "rubia", "-o", capsules[-1], "--", *PYTHON, program, *arguments), printed + "\n")
             self.assertIn("1 equal", run("diff", capsules[-1], "--arch", "gfx942"))
         self.assertIn("1 different", run("diff", capsules[0], "--against", capsules[1], status=1))
 
@@ -435,7 +437,7 @@ class CaptureAndDiff(unittest.TestCase):
             ptx = self.folder / f"{addend}.ptx"
             ptx.write_text(KERNEL.replace("MORE", "" if addend == 1 else "@%p1 add.u32 %r2, %r2, 1;"))
             capsule = self.folder / f"{addend}.capsule"
-            run("capture", "--driver", "rubia", "-o", capsule, "--", sys.executable, pathlib.Path(__file__).with_name("launch_ptx.py"), ptx)
+            run("capture", "--driver", "rubia", "-o", capsule, "--", *PYTHON, pathlib.Path(__file__).with_name("launch_ptx.py"), ptx)
             capsules.append(capsule)
         text = run("diff", capsules[0], "--against", capsules[1], status=1)
         self.assertIn("different: allocation 0 (parameter 0): 1 of 64 b32 elements differ; element 40: expected 0x00000029, got 0x0000002a", text)

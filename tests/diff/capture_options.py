@@ -16,6 +16,8 @@ import unittest
 
 RUBIA, DRIVER, CLOSED, LIBRARIES, CAPSULES, OCCUPYING = sys.argv[1:7]
 HERE = pathlib.Path(__file__).resolve().parent
+# For programs that need the standard library alone.
+PYTHON = [sys.executable, "-S"]
 
 # 64 threads write 1 and so on.
 KERNEL = """// .target sm_10 .version 1.0
@@ -69,7 +71,7 @@ class CaptureOptions(WithCapsule):
     def capture(self, image, *options, driver="rubia", status=0):
         file = self.folder / "image"
         file.write_bytes(image if isinstance(image, bytes) else image.encode())
-        return self.rubia("capture", "--driver", driver, *options, "-o", self.capsule, "--", sys.executable, HERE / "launch_ptx.py", file,
+        return self.rubia("capture", "--driver", driver, *options, "-o", self.capsule, "--", *PYTHON, HERE / "launch_ptx.py", file,
                           status=status, RUBIA_TEST_DRIVER=f"{LIBRARIES}/libcuda.so.1")
 
     def recorded_ptx(self):
@@ -128,7 +130,7 @@ class CaptureOptions(WithCapsule):
         """Before compression: two launches that reach 20 MiB, each page of which is another."""
         file = self.folder / "image"
         file.write_text(kernel("sm_80"))
-        self.rubia("capture", "--driver", "rubia", "--no-pack", "-o", self.capsule, "--", sys.executable, HERE / "launch_ptx.py", file, "large")
+        self.rubia("capture", "--driver", "rubia", "--no-pack", "-o", self.capsule, "--", *PYTHON, HERE / "launch_ptx.py", file, "large")
         reached = json.loads(self.rubia("capsule", "show", "--json", self.capsule))["launches"][0]["memory"][0]["bytes"]
         self.assertGreater(reached, 20 << 20)
         self.assertLessEqual(self.capsule.stat().st_size, 1.1 * reached)
