@@ -32,24 +32,40 @@ constexpr StringLiteral kSingle[] = {"VCC_LO", "VCC_HI", "SCC", "M0", "FLAT_SCR_
 constexpr StringLiteral kRestored[] = {"EXEC_LO", "EXEC_HI",   "MODE",
                                        "SGPR32",  "SGPR_NULL", "SGPR_NULL_HI"};
 
+struct Candidate {
+  MCRegister one;
+  bool isRestored;
+};
+
+std::vector<Candidate> candidatesOf(const TargetRegisterInfo &info) {
+  std::vector<Candidate> all;
+  const auto add = [&](MCRegister one) {
+    all.push_back({one, is_contained(kRestored, info.getName(one))});
+  };
+  for (const TargetRegisterClass *registers : info.regclasses())
+    if (is_contained(kClasses, info.getRegClassName(registers)))
+      for (MCPhysReg one : *registers)
+        add(one);
+  for (unsigned one = 1; one < info.getNumRegs(); ++one)
+    if (is_contained(kSingle, info.getName(one)) || is_contained(kRestored, info.getName(one)))
+      add(one);
+  return all;
+}
+
 void noteWritten(const MachineRegisterInfo &registers, RegisterUse &use) {
   const TargetRegisterInfo &info = *registers.getTargetRegisterInfo();
+  // All processors have the same registers. To find these of ten thousand takes a hundredth of a
+  // small kernel's time.
+  static const std::vector<Candidate> candidates = candidatesOf(info);
   BitVector known(info.getNumRegUnits());
-  auto add = [&](MCRegister one, bool isRestored) {
+  for (const auto [one, isRestored] : candidates) {
     if (!registers.isPhysRegModified(one))
-      return;
+      continue;
     for (MCRegUnit unit : info.regunits(one))
       known.set(unsigned(unit));
     if (!isRestored)
       use.written.push_back(one.id());
-  };
-  for (const TargetRegisterClass *all : info.regclasses())
-    if (is_contained(kClasses, info.getRegClassName(all)))
-      for (MCPhysReg one : *all)
-        add(one, is_contained(kRestored, info.getName(one)));
-  for (unsigned one = 1; one < info.getNumRegs(); ++one)
-    if (is_contained(kSingle, info.getName(one)) || is_contained(kRestored, info.getName(one)))
-      add(one, is_contained(kRestored, info.getName(one)));
+  }
   use.knowsWritten = true;
   for (unsigned one = 1; one < info.getNumRegs(); ++one)
     if (!registers.def_empty(one))
