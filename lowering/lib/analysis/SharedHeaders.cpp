@@ -105,6 +105,10 @@ private:
 std::optional<Group> meetingInFunctions(const Unit &unit) {
   std::optional<Group> result;
   for (const ptx::Function *function : unit.functions) {
+    static constexpr auto kMeets =
+        effects::MeetsCta | effects::ArrivesCta | effects::MeetsCluster | effects::MeetsWarp;
+    if (none_of(function->body, [](const ptx::Instruction &i) { return does(i, kMeets); }))
+      continue; // as in most functions of Rubia's own
     Definitions definitions(*function);
     for (const ptx::Instruction &instruction : function->body)
       if (std::optional<Group> who = whoMeet(instruction, definitions, std::nullopt))
