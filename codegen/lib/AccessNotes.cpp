@@ -10,6 +10,10 @@
 // A __syncwarp() is no instruction: waves run in lockstep, so it only stops the compiler. What is
 // left of it in the end is a pseudo instruction without code, whose place the section
 // .rubia.warpsyncs keeps: addresses of 64 bits.
+//
+// Where a target has no instruction for an atomic operation, LLVM makes a loop of compare-and-swap.
+// The load before the loop is plain, and of a whole dword also where the operation is of a half.
+// What it reads the program does not read plainly, so it is noted as strong.
 #include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/errata/MachineNames.h"
 #include "llvm/ADT/STLExtras.h"
@@ -23,10 +27,14 @@
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCSectionELF.h"
 #include "llvm/MC/MCStreamer.h"
+#include "llvm/Pass.h"
 
 using namespace llvm;
 
@@ -36,10 +44,12 @@ namespace {
 // llvm/lib/Target/AMDGPU/SIDefines.h, SIInstrFlags: MUBUF, SMRD, FLAT, DS.
 constexpr uint64_t kMemoryEncodings = 1ull << 17 | 1ull << 19 | 1ull << 24 | 1ull << 25;
 
-/// Whether lowering has marked a store as one of an asynchronous copy (lowering/lib/frame/
-/// AsyncNotes.h). TBAA's access tag is {base type, access type, offset}, a type begins with its
-/// name.
-bool isOfAsyncCopy(const MachineMemOperand &operand) {
+// What a mark on an access is called. The first is lowering/lib/frame/AsyncNotes.cpp's.
+constexpr StringLiteral kAsyncStore = "rubia.async.store", kExpandedLoad = "rubia.expanded.load";
+
+/// Whether an access is marked by the type that it has for alias analysis. TBAA's access tag is
+/// {base type, access type, offset}, a type begins with its name.
+bool isMarked(const MachineMemOperand &operand, StringRef mark) {
   const MDNode *tag = operand.getAAInfo().TBAA;
   if (!tag || tag->getNumOperands() < 2)
     return false;
@@ -47,7 +57,7 @@ bool isOfAsyncCopy(const MachineMemOperand &operand) {
   if (!type || type->getNumOperands() == 0)
     return false;
   const auto *name = dyn_cast_or_null<MDString>(type->getOperand(0).get());
-  return name && name->getString() == "rubia.async.store";
+  return name && name->getString() == mark;
 }
 
 /// Bits 0 to 2: log2 of the alignment in bytes; 3 and 4: 0 unknown, 1 weak, 2 strong, 3 strong in
@@ -63,9 +73,9 @@ uint8_t noteOf(const MachineInstr &inst) {
   for (const MachineMemOperand *operand : inst.memoperands()) {
     if (operand->isAtomic() && !operand->isVolatile() && operand->getSyncScopeID() == cta)
       isStrongInCta = true;
-    else if (operand->isAtomic() || operand->isVolatile())
+    else if (operand->isAtomic() || operand->isVolatile() || isMarked(*operand, kExpandedLoad))
       isStrong = true;
-    isAsync |= isOfAsyncCopy(*operand);
+    isAsync |= isMarked(*operand, kAsyncStore);
     alignment = std::min(alignment, Log2(operand->getAlign()));
     const LLT type = operand->getMemoryType();
     const unsigned bits = type.isValid() ? unsigned(type.getScalarSizeInBits()) : 8;
@@ -142,7 +152,61 @@ private:
   std::vector<std::pair<const MCSymbol *, std::string>> functions;
 };
 
+/// The loads of the program have a mark of their own while LLVM expands atomic operations.
+constexpr StringLiteral kOfProgram = "rubia.of.program";
+
+template <class F> bool forPlainLoads(Function &function, F visit) {
+  if (none_of(instructions(function),
+              [](const Instruction &inst) { return isa<AtomicRMWInst, AtomicCmpXchgInst>(inst); }))
+    return false;
+  for (Instruction &inst : instructions(function))
+    if (auto *load = dyn_cast<LoadInst>(&inst); load && load->isSimple())
+      visit(*load);
+  return true;
+}
+
+class ProgramLoads : public FunctionPass {
+public:
+  static char ID;
+  ProgramLoads() : FunctionPass(ID) {}
+  StringRef getPassName() const override { return "Rubia Program Loads"; }
+  void getAnalysisUsage(AnalysisUsage &usage) const override { usage.setPreservesAll(); }
+
+  bool runOnFunction(Function &function) override {
+    LLVMContext &context = function.getContext();
+    MDNode *mark = MDNode::get(context, {});
+    return forPlainLoads(function, [&](LoadInst &load) { load.setMetadata(kOfProgram, mark); });
+  }
+};
+
+class ExpandedLoads : public FunctionPass {
+public:
+  static char ID;
+  ExpandedLoads() : FunctionPass(ID) {}
+  StringRef getPassName() const override { return "Rubia Expanded Loads"; }
+  void getAnalysisUsage(AnalysisUsage &usage) const override { usage.setPreservesAll(); }
+
+  bool runOnFunction(Function &function) override {
+    MDBuilder metadata(function.getContext());
+    // A tree of its own, so that the load may be of anything.
+    MDNode *type =
+        metadata.createTBAAScalarTypeNode(kExpandedLoad, metadata.createTBAARoot("rubia.expanded"));
+    MDNode *tag = metadata.createTBAAStructTagNode(type, type, 0);
+    return forPlainLoads(function, [&](LoadInst &load) {
+      if (load.getMetadata(kOfProgram))
+        load.setMetadata(kOfProgram, nullptr);
+      else
+        load.setMetadata(LLVMContext::MD_tbaa, tag);
+    });
+  }
+};
+
+char ProgramLoads::ID = 0, ExpandedLoads::ID = 0;
+
 } // namespace
+
+Pass *makeProgramLoads() { return new ProgramLoads; }
+Pass *makeExpandedLoads() { return new ExpandedLoads; }
 
 std::unique_ptr<AsmPrinterHandler> makeAccessNotes(AsmPrinter &printer) {
   return std::make_unique<AccessNotes>(printer);

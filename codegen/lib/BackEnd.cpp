@@ -88,6 +88,8 @@ public:
     }
     if (pass->getPassName() == kMemoryBounds)
       pass = makeFreshEachModule(pass);
+    if (pass->getPassName() == kAtomicExpansion)
+      legacy::PassManager::add(makeProgramLoads());
     if (pass->getPassName() == kSinking)
       pass = makeLimitedSinking(pass);
     if (pass->getPassName() == kAccessVectorizer)
@@ -149,9 +151,12 @@ public:
       printer.addAsmPrinterHandler(makeAccessNotes(printer));
       printer.addAsmPrinterHandler(makeRegisterCount(count));
     }
+    const bool expandsAtomics = pass->getPassName() == kAtomicExpansion;
     legacy::PassManager::add(pass);
     if (isExecMasking)
       legacy::PassManager::add(makeKillFlagsAgain());
+    if (expandsAtomics)
+      legacy::PassManager::add(makeExpandedLoads());
   }
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LLVM's back end has the passes that are told apart by their names, and as many of each.
 #include "codegen/lib/PassNames.h"
+#include "codegen/lib/AccessNotes.h"
 #include "codegen/lib/LimitedSinking.h"
 #include "codegen/lib/PiecewiseVectorizer.h"
 #include "codegen/lib/ShortRegions.h"
@@ -48,10 +49,10 @@ TEST(PassNames, LlvmHasThem) {
     runBackEnd(processor, kText, passes);
     for (StringRef name : kLeftOut)
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
-    for (StringRef name :
-         {kDebugValues, kMemoryBounds, kPrinter, kRegisterUse, kSinking, kAccessVectorizer,
-          kScheduler, kLateScheduler, kSelection, kFinalizeSelection, kFixIrreducible,
-          kStructurizer, kWholeWaveAllocation, kMemoryLegalizer, kLiveVariables, kPhiElimination})
+    for (StringRef name : {kDebugValues, kMemoryBounds, kPrinter, kRegisterUse, kSinking,
+                           kAccessVectorizer, kExecMasking, kScheduler, kLateScheduler, kSelection,
+                           kFinalizeSelection, kFixIrreducible, kStructurizer, kWholeWaveAllocation,
+                           kMemoryLegalizer, kLiveVariables, kPhiElimination, kAtomicExpansion})
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
     EXPECT_EQ(passes.count[kEarlyCse.str()], 3u) << processor.str(); // the second is left out
     EXPECT_EQ(passes.count[kCopies.str()], 2u) << processor.str();   // the first is left out

@@ -262,6 +262,23 @@ KERNEL warp_cell_for_all(unsigned *data, unsigned n, unsigned *) {
 #endif
 }
 
+// A half in shared memory has no atomic operation of AMD's: the whole word is read and swapped.
+// CASE fault=WarpHazard block=32 words=64
+KERNEL warp_atomics_of_halves(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned short swapped[32], added[32];
+  const unsigned t = threadX();
+  swapped[t] = (unsigned short)data[t]; // BUG thread=(1,0,0)
+  missingSyncWarp();
+  const unsigned other = swapped[t ^ 1]; // BUG thread=(0,0,0)
+  syncWarp();
+  unsigned short old, sum;
+  swapped[t] = (unsigned short)n;
+  asm volatile("atom.shared.cas.b16 %0, [%1], %2, %3;" : "=h"(old) : "r"(sharedAddress(&swapped[t])), "h"((unsigned short)t), "h"((unsigned short)(n + t)) : "memory");
+  added[t] = (unsigned short)n;
+  asm volatile("atom.shared.add.noftz.f16 %0, [%1], %2;" : "=h"(sum) : "r"(sharedAddress(&added[t])), "h"((unsigned short)0x3c00) : "memory");
+  data[t] = other + old + sum;
+}
+
 // CASE fault=InvalidMask block=32 words=64
 KERNEL mask_of_shuffle(unsigned *data, unsigned, unsigned *) {
   const unsigned t = threadX();
