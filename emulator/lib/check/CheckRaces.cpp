@@ -495,6 +495,7 @@ void RaceCheck::mark(RunningGroup &running, Group &group, Wave &wave, const Micr
     switch (mark.kind) {
     case AsyncMark::Kind::None:
     case AsyncMark::Kind::PartOfWarp:
+    case AsyncMark::Kind::ByWarp:
       break;
     case AsyncMark::Kind::Commit:
       group.copies.commit(number);

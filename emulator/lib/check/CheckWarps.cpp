@@ -9,6 +9,9 @@
 // Where all lanes that are on come to one together, all that was before is forgotten. A
 // __syncwarp() of part of a warp orders for the lanes of its mask alone, and whom they order next.
 //
+// All lanes of a warp make a bulk copy for the thread that starts it, and what they access while
+// they do so are accesses of that thread.
+//
 // Lanes of one instruction that store different values to one byte are a warning: CUDA stores one
 // of them, but says not which.
 //
@@ -55,6 +58,7 @@ struct WaveState {
   /// What is ordered before each lane's next accesses: those of each other lane up to a time. Empty
   /// as long as each has come to what orders for all.
   std::vector<Times> ordered;
+  std::optional<uint8_t> copier; // the lane for which others make a copy now
 };
 
 /// Writes to a byte of LDS that nothing orders, and that nobody has read.
@@ -98,10 +102,16 @@ private:
   static void order(WaveState &state, uint64_t lanes) { order(state, lanes, ~uint64_t(0)); }
   static void order(WaveState &state, uint64_t lanes, uint64_t members);
   void orderMembers(Wave &wave, WaveState &state, unsigned maskRegister);
-  Access accessOf(const Now &now, unsigned lane) const {
+  /// The lane whose thread accesses something.
+  static unsigned laneOf(const Now &now, const LaneAccess &access) {
+    return now.state.copier.value_or(access.lane);
+  }
+  static Access accessOf(const Now &now, const LaneAccess &access) {
+    const unsigned lane = laneOf(now, access);
     return {now.op.pc, now.state.time[lane], uint32_t(now.wave.instructions), uint8_t(lane)};
   }
-  bool isHazard(const Now &now, const Access &earlier, unsigned lane) const {
+  bool isHazard(const Now &now, const Access &earlier, const LaneAccess &access) const {
+    const unsigned lane = laneOf(now, access);
     return earlier.lane != kNobody && earlier.lane != lane && isSameWarp(earlier.lane, lane) &&
            !isOrdered(now.state, earlier, lane);
   }
@@ -180,7 +190,7 @@ void WarpCheck::report(const Now &now, const LaneAccess &access, const Access &e
                        StringRef what) {
   if (now.wave.status == WaveStatus::Faulted)
     return;
-  raise(now.wave, now.op, FaultKind::WarpHazard, access.lane, access.address, access.bytes,
+  raise(now.wave, now.op, FaultKind::WarpHazard, laneOf(now, access), access.address, access.bytes,
         access.writes);
   now.group.faultDetail =
       (access.space == Space::Local ? "in LDS; " : "") + hazardWith(now, earlier, what);
@@ -189,9 +199,10 @@ void WarpCheck::report(const Now &now, const LaneAccess &access, const Access &e
 /// Of a write to LDS. The first of an instruction stays.
 void WarpCheck::postpone(const Now &now, const LaneAccess &access, uint64_t address, bool isWarning,
                          std::string detail) {
-  const FaultRecord fault = {true,      FaultKind::WarpHazard, now.wave.indexInGroup, access.lane,
-                             now.op.pc, access.address,        access.bytes,          true,
-                             isWarning};
+  const FaultRecord fault = {
+      true,      FaultKind::WarpHazard, now.wave.indexInGroup, laneOf(now, access),
+      now.op.pc, access.address,        access.bytes,          true,
+      isWarning};
   now.all.unread.try_emplace(address, Unread{fault, "in LDS; " + std::move(detail)});
 }
 
@@ -210,23 +221,24 @@ void WarpCheck::reportWhatIsRead(const Now &now, const Accesses &accesses) {
 }
 
 void WarpCheck::read(const Now &now, const LaneAccess &access, Byte &byte) {
-  if (isHazard(now, byte.write, access.lane))
+  if (isHazard(now, byte.write, access))
     report(now, access, byte.write, "after a write");
   Access &first = byte.reads[0];
-  const bool isFirst = first.lane == kNobody || first.lane == access.lane ||
-                       isOrdered(now.state, first, access.lane);
-  byte.reads[isFirst ? 0 : 1] = accessOf(now, access.lane);
+  const unsigned lane = laneOf(now, access);
+  const bool isFirst =
+      first.lane == kNobody || first.lane == lane || isOrdered(now.state, first, lane);
+  byte.reads[isFirst ? 0 : 1] = accessOf(now, access);
 }
 
 /// `which`: of the bytes of the access.
 void WarpCheck::write(const Now &now, const LaneAccess &access, unsigned which, Byte &byte) {
-  Access here = accessOf(now, access.lane);
+  Access here = accessOf(now, access);
   if (!now.step.toLds && !now.step.direct)
     here.value = storedByte(now, access, which);
   const bool isSame = here.value && here.value == byte.write.value;
   // Those of one instruction, compareStores() compares.
   if (byte.write.number != here.number) {
-    const bool isLds = access.space == Space::Local, races = isHazard(now, byte.write, access.lane);
+    const bool isLds = access.space == Space::Local, races = isHazard(now, byte.write, access);
     if (isLds)
       now.all.unread.erase(access.address + which);
     if (races && !isSame && isLds)
@@ -236,7 +248,7 @@ void WarpCheck::write(const Now &now, const LaneAccess &access, unsigned which, 
       report(now, access, byte.write, "after a write");
   }
   for (const Access &earlier : byte.reads)
-    if (isHazard(now, earlier, access.lane))
+    if (isHazard(now, earlier, access))
       report(now, access, earlier, "after a read");
   byte.write = here;
 }
@@ -292,6 +304,10 @@ void WarpCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
   const Now now = {group, wave, op, step, all, all.waves[wave.indexInGroup]};
   if (step.warpSync)
     order(now.state, wave.exec());
+  if (step.mark.kind == AsyncMark::Kind::ByWarp && wave.exec() != 0)
+    now.state.copier = uint8_t(std::countr_zero(wave.exec()));
+  else if (step.mark.kind == AsyncMark::Kind::HandedOver)
+    now.state.copier.reset();
   if (step.mark.kind == AsyncMark::Kind::PartOfWarp)
     orderMembers(wave, now.state, step.mark.vectorReg);
   // Barriers are for the wave, whatever is on.
@@ -314,7 +330,7 @@ void WarpCheck::before(RunningGroup &group, Wave &wave, const MicroOp &op,
     const bool isLds = access.space == Space::Local;
     if (isLds && access.address + access.bytes > wave.ldsSize)
       continue; // its handler reports it
-    now.state.seen |= uint64_t(1) << access.lane;
+    now.state.seen |= uint64_t(1) << laneOf(now, access);
     for (unsigned i = 0; i < access.bytes; ++i) {
       const uint64_t address = access.address + i;
       Byte &byte = (isLds ? now.state.lds : now.state.global)[address / 4][address % 4];

@@ -80,7 +80,7 @@ Expected<AsyncNotes> AsyncNotes::read(ArrayRef<uint8_t> section) {
     const uint8_t kind = section[8];
     AsyncMark mark{AsyncMark::Kind(kind), section[9]};
     section = section.drop_front(kEntry);
-    if (kind < uint8_t(AsyncMark::Kind::Commit) || kind > uint8_t(AsyncMark::Kind::PartOfWarp))
+    if (kind < uint8_t(AsyncMark::Kind::Commit) || kind > uint8_t(AsyncMark::Kind::ByWarp))
       return malformed(".rubia.async has an entry of kind " + Twine(unsigned(kind)));
     if (mark.kind == AsyncMark::Kind::Held || mark.kind == AsyncMark::Kind::PartOfWarp) {
       Expected<uint16_t> number = takeVectorRegister(section);

@@ -53,8 +53,9 @@ enum class Meaning : uint8_t {
 enum class Strength : uint8_t { Unknown, Weak, Strong, StrongInCta };
 constexpr bool isStrong(Strength strength) { return strength >= Strength::Strong; }
 
-/// A place where the program commits or awaits asynchronous copies, or the threads of part of a
-/// warp wait for each other, for the lanes that are on (lowering/lib/frame/AsyncNotes.h).
+/// A place where the program commits or awaits asynchronous copies, where a warp begins one for a
+/// thread, or the threads of part of a warp wait for each other, for the lanes that are on
+/// (lowering/lib/frame/AsyncNotes.h).
 struct AsyncMark {
   enum class Kind : uint8_t {
     None,
@@ -64,7 +65,8 @@ struct AsyncMark {
     HandedOver,
     Observed,
     Held,
-    PartOfWarp
+    PartOfWarp,
+    ByWarp
   };
   Kind kind = Kind::None;
   uint8_t count = 0;      // WaitGroup: groups that may still be on their way; Held: bytes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emulator's check `races` has to know of asynchronous copies, and `warps` of barriers of
-// part of a warp. Rubia performs a copy where
+// What the emulator's check `races` has to know of asynchronous copies, and `warps` of these and of
+// barriers of part of a warp. Rubia performs a copy where
 // it is issued or where it is waited for, so that a program which forgets to wait may compute what
 // it should, and not on NVIDIA's GPUs. So the code object says which stores belong to copies (the
 // section .rubia.accesses), which copies are held back, and where the program waits for them (the
@@ -20,7 +20,8 @@ enum class AsyncMark : uint8_t {
   HandedOver = 4, ///< an mbarrier will tell of the thread's copies up to here
   Observed = 5,   ///< an mbarrier has told, which counts for the whole warp
   Held = 6,       ///< a copy of `count` bytes begins, to the LDS address in a register
-  PartOfWarp = 7  ///< a bar.warp.sync, whose membermask is in a register
+  PartOfWarp = 7, ///< a bar.warp.sync, whose membermask is in a register
+  ByWarp = 8      ///< up to the next HandedOver, the lanes of a warp copy for the first that is on
 };
 
 /// Notes that `store` belongs to an asynchronous copy. Where it is held back to the wait, the place
@@ -31,6 +32,8 @@ void markAsyncStore(llvm::Instruction *store);
 void markAsync(llvm::IRBuilderBase &builder, AsyncMark mark, unsigned count = 0);
 /// The same as text of assembly.
 std::string asyncMarkText(AsyncMark mark, unsigned count = 0);
+/// As text of assembly, the note alone: the mark is the instruction that follows.
+std::string asyncNoteText(AsyncMark mark);
 /// As markAsync(), for a copy whose store to `place` in shared memory is held back.
 void markHeldCopy(llvm::IRBuilderBase &builder, llvm::Value *place, unsigned bytes);
 /// As markAsync(), for what orders the accesses of the threads in `members`.

@@ -279,6 +279,50 @@ KERNEL warp_atomics_of_halves(unsigned *data, unsigned n, unsigned *) {
   data[t] = other + old + sum;
 }
 
+// A bulk copy is the thread's that starts it, whichever lanes make it.
+// CASE fault=WarpHazard block=32 words=64
+KERNEL warp_bulk_copy_over_reads(unsigned *data, unsigned, unsigned *) {
+  __shared__ unsigned long long bar;
+  __shared__ __attribute__((aligned(16))) unsigned cells[32];
+  const unsigned t = threadX();
+  if (t == 0)
+    initBarrier(&bar, 1);
+  cells[t] = data[t];
+  syncWarp();
+  const unsigned value = cells[t ^ 1]; // BUG thread=(1,0,0)
+  missingSyncWarp();
+  if (t == 0) {
+    announceBytes(&bar, 128u);
+    copyBulk(cells, data + 32, 128u, &bar); // BUG thread=(0,0,0)
+  }
+  waitForPhase(&bar, 0);
+  data[t] = value + cells[t];
+}
+
+// CASE fault=WarpHazard block=32 words=64
+KERNEL warp_bulk_copy_of_written_words(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned long long bar;
+  __shared__ __attribute__((aligned(16))) unsigned cells[32];
+  const unsigned t = threadX();
+  if (t == 0)
+    initBarrier(&bar, 1);
+#ifdef MENDED
+  const unsigned writer = 0;
+#else
+  const unsigned writer = 1;
+#endif
+  syncWarp();
+  if (t == writer)
+    data[9] = n; // BUG thread=(1,0,0)
+  if (t == 0) {
+    asm volatile("fence.proxy.async;" ::: "memory");
+    announceBytes(&bar, 128u);
+    copyBulk(cells, data, 128u, &bar); // BUG thread=(0,0,0)
+  }
+  waitForPhase(&bar, 0);
+  data[32 + t] = cells[t];
+}
+
 // CASE fault=InvalidMask block=32 words=64
 KERNEL mask_of_shuffle(unsigned *data, unsigned, unsigned *) {
   const unsigned t = threadX();
