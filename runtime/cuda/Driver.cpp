@@ -2,6 +2,7 @@
 // Initialisation, and the frame of entry points.
 #include "runtime/cuda/Driver.h"
 #include "runtime/base/RunSummary.h"
+#include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstdlib>
@@ -185,10 +186,10 @@ Result cuModuleGetLoadingMode(int *mode) {
 
 // There is nothing that a profiler of CUDA could see.
 Result cuProfilerStart() {
-  return callIn(RUBIA_CALL(), [](Context &) { return kSuccess; });
+  return callIn(RUBIA_CALL(), [](Context &) { return checkUnsafe(); });
 }
 Result cuProfilerStop() {
-  return callIn(RUBIA_CALL(), [](Context &) { return kSuccess; });
+  return callIn(RUBIA_CALL(), [](Context &) { return checkUnsafe(); });
 }
 
 } // extern "C"

@@ -7,6 +7,7 @@
 #include "runtime/cuda/Context.h"
 #include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/JitOptions.h"
+#include "runtime/cuda/graph/Capture.h"
 #include "runtime/cuda/texture/Records.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -467,6 +468,8 @@ Result cuModuleUnload(Module *module) {
   return callToRelease(RUBIA_CALL(module), module, [&](Context &current) {
     if (!modules.contains(module) || module->library)
       return kInvalidHandle;
+    if (Result result = checkUnsafe())
+      return result;
     finishKernels(*module->context);
     unloadModule(module);
     (void)hip().call<hipSetDevice>(current.device.hipDevice);
@@ -561,7 +564,11 @@ Result cuLibraryUnload(Library *library) {
   if (isExiting())
     return kSuccess;
   return call(RUBIA_CALL(library), [&] {
-    if (!libraries.remove(library))
+    if (!libraries.contains(library))
+      return kInvalidHandle;
+    if (Result result = checkUnsafe())
+      return result;
+    if (!libraries.remove(library)) // by another thread, meanwhile
       return kInvalidHandle;
     for (auto &entry : library->kernels)
       functions.remove(entry.second.get());

@@ -282,7 +282,9 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
 
 static Result freeAsync(Context &context, void *pointer, Stream *stream) {
   if (!pointer)
-    return checkUnsafe();
+    return onStream(context, stream, [](Context &, void *hipStream) {
+      return isCaptured(hipStream) ? kSuccess : checkUnsafe();
+    });
   std::optional<Allocation> found = findAllocation(pointer);
   const bool isOfGraph = found && found->kind == AllocationKind::Graph;
   if (found && found->kind == AllocationKind::Managed)
@@ -497,6 +499,8 @@ Result cuDeviceSetMemPool(int device, MemoryPool *pool) {
     Device *found = deviceAt(device);
     if (!found || !livePool(pool) || &pool->device != found)
       return kInvalidValue;
+    if (Result result = checkUnsafe())
+      return result;
     found->pool = pool;
     return kSuccess;
   });
@@ -519,6 +523,8 @@ Result cuMemPoolCreate(MemoryPool **pool, const MemoryPoolProperties *properties
       return kInvalidValue;
     if (properties->maxSize > device->totalMemory)
       return kOutOfMemory;
+    if (Result result = checkUnsafe())
+      return result;
     void *shared = nullptr;
     if (properties->handleTypes)
       if (Result result = makeShared(*device, &shared))
@@ -533,6 +539,8 @@ Result cuMemPoolCreate(MemoryPool **pool, const MemoryPoolProperties *properties
 // The object stays for the blocks that are still in use.
 Result cuMemPoolDestroy(MemoryPool *pool) {
   return callToRelease(RUBIA_CALL(pool), [&](Context &) {
+    if (Result result = checkUnsafe())
+      return result;
     if (!livePool(pool) || pool->isDefault)
       return kInvalidValue;
     MemoryPool *expected = pool;
@@ -550,6 +558,8 @@ Result cuMemPoolDestroy(MemoryPool *pool) {
 
 Result cuMemPoolTrimTo(MemoryPool *pool, size_t keep) {
   return call(RUBIA_CALL(pool, keep), [&]() {
+    if (Result result = checkUnsafe())
+      return result;
     if (!livePool(pool))
       return kInvalidValue;
     trim(*pool, keep);
@@ -558,14 +568,22 @@ Result cuMemPoolTrimTo(MemoryPool *pool, size_t keep) {
 }
 
 Result cuMemPoolSetAttribute(MemoryPool *pool, int attribute, void *value) {
-  return call(RUBIA_CALL(pool, attribute, value), [&] {
-    return livePool(pool) && value ? poolAttribute(*pool, attribute, value, true) : kInvalidValue;
+  return call(RUBIA_CALL(pool, attribute, value), [&]() -> Result {
+    if (Result result = checkUnsafe())
+      return result;
+    if (!livePool(pool) || !value)
+      return kInvalidValue;
+    return poolAttribute(*pool, attribute, value, true);
   });
 }
 
 Result cuMemPoolGetAttribute(MemoryPool *pool, int attribute, void *value) {
-  return call(RUBIA_CALL(pool, attribute, value), [&] {
-    return livePool(pool) && value ? poolAttribute(*pool, attribute, value, false) : kInvalidValue;
+  return call(RUBIA_CALL(pool, attribute, value), [&]() -> Result {
+    if (Result result = checkUnsafe())
+      return result;
+    if (!livePool(pool) || !value)
+      return kInvalidValue;
+    return poolAttribute(*pool, attribute, value, false);
   });
 }
 
@@ -603,6 +621,8 @@ Result cuMemPoolSetAccess(MemoryPool *pool, const MemoryAccess *list, size_t cou
     for (const MemoryAccess &access : llvm::ArrayRef(list, count))
       if (Result result = checkPoolAccess(*pool, access))
         return result;
+    if (Result result = checkUnsafe())
+      return result;
     for (const MemoryAccess &access : llvm::ArrayRef(list, count))
       if (Result result = setAccess(*pool, *deviceAt(access.location.id), access.flags))
         return result;

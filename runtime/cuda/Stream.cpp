@@ -483,12 +483,14 @@ Result cuStreamGetDevice(Stream *stream, int *device) {
 // Memory attached to a stream is only ever less visible than ours is: nothing to do.
 Result cuStreamAttachMemAsync(Stream *stream, void *pointer, size_t, unsigned flags) {
   return callOn(RUBIA_CALL(stream, pointer, flags), stream, [&](Context &context) {
-    if (flags != 1 && flags != 2 && flags != 4) // CU_MEM_ATTACH_GLOBAL, HOST, SINGLE
-      return kInvalidValue;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
-      if (isCaptured(hipStream))
-        return refuseCapture(hipStream);
+      if (Result result = refuseCapture(hipStream))
+        return result;
+      if (flags != 1 && flags != 2 && flags != 4) // CU_MEM_ATTACH_GLOBAL, HOST, SINGLE
+        return kInvalidValue;
       if (Result result = checkLegacyStream(context, hipStream))
+        return result;
+      if (Result result = checkUnsafe())
         return result;
       std::optional<Allocation> found = findAllocation(pointer); // none: managed variables
       return !pointer || (found && found->kind != AllocationKind::Managed) ? kInvalidValue

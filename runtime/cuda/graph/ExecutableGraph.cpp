@@ -658,6 +658,8 @@ Result cuGraphExecDestroy(ExecutableGraph *handle) {
       executable = liveExecutable(handle);
       if (!executable)
         return kInvalidValue;
+      if (Result result = checkUnsafe())
+        return result;
       executables.erase(handle);
       forgetExecutable(executable->graph);
     }

@@ -114,6 +114,8 @@ Result advise(const TracedCall &entry, void *pointer, size_t bytes, int what,
       return kInvalidValue;
     if (needsPlace && !isPlace(place))
       return kInvalidDevice;
+    if (Result result = checkUnsafe())
+      return result;
     std::lock_guard<std::mutex> lock(mutex);
     forEachPiece(*found, pointer, bytes, [&](Advice &advice) { apply(advice, what, place); });
     return kSuccess;
@@ -179,16 +181,19 @@ Result rangeAttribute(Context &context, void *out, size_t bytesOut, int attribut
   return kSuccess;
 }
 
+// Whatever memory it is of, and whatever device it goes to: neither is looked at in a capture.
 Result prefetch(Context &context, void *pointer, size_t bytes, const MemoryLocation &place,
                 Stream *stream) {
-  std::optional<Allocation> found = managed(context, pointer, bytes);
-  if (!found)
+  if (place.type != kOnDevice && place.type != kOnHost)
     return kInvalidValue;
-  if (!isPlace(place))
-    return place.type == kOnDevice ? kInvalidDevice : kInvalidValue;
   return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
     if (isCaptured(hipStream))
       return refuseCapture(hipStream);
+    std::optional<Allocation> found = managed(context, pointer, bytes);
+    if (!found)
+      return kInvalidValue;
+    if (!isPlace(place))
+      return kInvalidDevice;
     if (Result result = checkLegacyStream(context, hipStream))
       return result;
     std::lock_guard<std::mutex> lock(mutex);
@@ -205,8 +210,7 @@ struct Batch {
   ArrayRef<size_t> starts; // the range from which a place counts
 };
 
-Result checkBatch(Context &context, const Batch &batch, bool hasPlaces, uint64_t flags,
-                  Stream *stream) {
+Result checkBatch(const Batch &batch, bool hasPlaces, uint64_t flags, Stream *stream) {
   if (batch.pointers.empty() || !batch.pointers.data() || !batch.sizes.data() || flags || !stream ||
       stream == kLegacyStream)
     return kInvalidValue;
@@ -219,9 +223,6 @@ Result checkBatch(Context &context, const Batch &batch, bool hasPlaces, uint64_t
   for (const MemoryLocation &place : batch.places)
     if (!isPlace(place))
       return kInvalidValue;
-  for (auto [pointer, size] : zip_equal(batch.pointers, batch.sizes))
-    if (!managed(context, pointer, size))
-      return kInvalidValue;
   return kSuccess;
 }
 
@@ -229,8 +230,15 @@ Result checkBatch(Context &context, const Batch &batch, bool hasPlaces, uint64_t
 Result runBatch(const TracedCall &entry, const Batch &batch, bool hasPlaces, uint64_t flags,
                 Stream *stream) {
   return callIn(entry, [&](Context &context) -> Result {
-    if (Result result = checkBatch(context, batch, hasPlaces, flags, stream))
+    if (Result result = checkBatch(batch, hasPlaces, flags, stream))
       return result;
+    const Result refused = onStream(
+        context, stream, [](Context &, void *hipStream) { return refuseCapture(hipStream); });
+    if (refused)
+      return refused;
+    for (auto [pointer, size] : zip_equal(batch.pointers, batch.sizes))
+      if (!managed(context, pointer, size))
+        return kInvalidValue;
     size_t place = 0;
     for (size_t i = 0; hasPlaces && i < batch.pointers.size(); ++i) {
       if (place + 1 < batch.starts.size() && batch.starts[place + 1] == i)
@@ -239,9 +247,7 @@ Result runBatch(const TracedCall &entry, const Batch &batch, bool hasPlaces, uin
               prefetch(context, batch.pointers[i], batch.sizes[i], batch.places[place], stream))
         return result;
     }
-    return onStream(context, stream, [](Context &, void *hipStream) {
-      return isCaptured(hipStream) ? refuseCapture(hipStream) : kSuccess;
-    });
+    return kSuccess;
   });
 }
 
