@@ -8,6 +8,7 @@
 #include "ptx-frontend/Parser.h"
 #include "ptx-frontend/Printer.h"
 #include "ptx-frontend/lib/Lexer.h"
+#include "runtime/base/HeapPages.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <algorithm>
 #include <benchmark/benchmark.h>
@@ -101,6 +102,7 @@ static void printText(benchmark::State &state, const std::string &text) {
 }
 
 int main(int argc, char **argv) {
+  rubia::runtime::keepHeapInHugePages(); // as processes that compile do
   benchmark::Initialize(&argc, argv);
   auto add = [](const std::string &name, const std::string &text) {
     benchmark::RegisterBenchmark(("parse/" + name).c_str(), parseTexts, std::vector{text});

@@ -39,7 +39,6 @@ public:
 #ifdef __SSE2__
   explicit Chunk(const char *p) : c(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p))) {}
 
-  unsigned digits() const { return mask(inRange(c, '0', 9)); }
   unsigned newlines() const { return mask(equal('\n')); }
   /// Blank, tab, line break and their kin.
   unsigned blanks() const { return mask(_mm_or_si128(equal(' '), inRange(c, '\t', 4))); }
@@ -63,9 +62,6 @@ private:
 #else
   explicit Chunk(const char *p) : p(p) {}
 
-  unsigned digits() const {
-    return mask([](char c) { return is(c, kDigit); });
-  }
   unsigned newlines() const {
     return mask([](char c) { return c == '\n'; });
   }

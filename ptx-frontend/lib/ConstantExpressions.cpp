@@ -14,7 +14,10 @@ namespace rubia::ptx {
 
 using Kind = Token::Kind;
 
-bool ModuleParser::parseConstant(Constant &value) { return parseTernary(value, 0); }
+bool ModuleParser::parseConstant(Constant &value) {
+  bool isAlone = (at(Kind::Integer) || at(Kind::Float)) && lexer.isAtOperandEnd(); // mostly
+  return isAlone ? parseNumber(value) : parseTernary(value, 0);
+}
 
 bool ModuleParser::parseInteger(int64_t &value) {
   uint32_t place = token.offset;
@@ -261,7 +264,7 @@ bool ModuleParser::parseUnary(Constant &value, unsigned depth) {
   return expectedHere("a constant");
 }
 
-bool ModuleParser::parseNumber(Constant &value) {
+bool ModuleParser::readNumber(Constant &value) {
   StringRef number = spell(token);
   value = {};
   if (at(Kind::Float)) {
@@ -287,13 +290,11 @@ bool ModuleParser::parseNumber(Constant &value) {
                          "' does not fit into 64 bits");
       value.bits = parsed.bitcastToAPInt().getZExtValue();
     }
-    advance();
     return true;
   }
   if (number[0] != '0' && number.size() < 19 && llvm::isDigit(number.back())) {
     for (char c : number) // nearly always
       value.bits = value.bits * 10 + uint64_t(c - '0');
-    advance();
     return true;
   }
   bool isUnsigned = number.consume_back("U");
@@ -313,6 +314,12 @@ bool ModuleParser::parseNumber(Constant &value) {
                      "' does not fit into 64 bits");
   }
   value.isUnsigned = isUnsigned || value.bits > uint64_t(INT64_MAX);
+  return true;
+}
+
+bool ModuleParser::parseNumber(Constant &value) {
+  if (!readNumber(value))
+    return false;
   advance();
   return true;
 }

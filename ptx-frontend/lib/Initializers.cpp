@@ -156,18 +156,26 @@ bool ModuleParser::parseInitializerLevel(InitializerState &state, unsigned level
       return errorHere("array '" + Twine(state.variable.name) + "' is larger than 2^40 bytes");
     if (at(Kind::LeftBrace) == innermost)
       return expectedHere(innermost ? "a value" : "'{'");
-    if (innermost ? !parseInitializerElement(state, index)
-                  : !parseInitializerLevel(state, level + 1, index))
+    bool isNumber = innermost && at(Kind::Integer) && lexer.isAt(','); // nearly always
+    if (isNumber    ? !parseNumberElement(state, index)
+        : innermost ? !parseInitializerElement(state, index)
+                    : !parseInitializerLevel(state, level + 1, index))
       return false;
     index += stride;
     state.count = std::max(state.count, index);
-    if (!take(Kind::Comma))
+    if (!isNumber && !take(Kind::Comma))
       break;
   }
   if (!expect(Kind::RightBrace, "',' or '}'"))
     return false;
   --braces;
   return true;
+}
+
+// `12,`
+bool ModuleParser::parseNumberElement(InitializerState &state, uint64_t index) {
+  Constant value;
+  return readNumber(value) && storeConstant(state, index, value, token.offset) && takeBehind(',');
 }
 
 // A constant expression, an address, or mask(address) such as 0xFF00(symbol+4).
@@ -223,8 +231,9 @@ bool ModuleParser::storeConstant(InitializerState &state, uint64_t index, const 
       return false;
     state.bytes.resize(end);
   }
+  uint8_t *bytes = state.bytes.data() + offset;
   for (unsigned i = 0; i < std::min(state.width, 8u); ++i)
-    state.bytes[offset + i] = uint8_t(bits >> 8 * i);
+    bytes[i] = uint8_t(bits >> 8 * i);
   return true;
 }
 

@@ -3,7 +3,6 @@
 // follows; runs of blanks and words are measured sixteen characters at a time (Characters.h).
 
 #include "ptx-frontend/lib/Lexer.h"
-#include "ptx-frontend/lib/Characters.h"
 #include <array>
 #include <cstring>
 
@@ -107,31 +106,26 @@ Token Lexer::number(const char *start, bool startsLine) {
   return make(Token::Kind::Invalid, start, p, startsLine);
 }
 
-// The end of the word that goes on at `p`: a run of letters and digits, and dotted parts.
-static const char *wordEndOneByOne(const char *p) {
+inline Token Lexer::word(const char *start, bool startsLine) {
+  const char *p = start + 1; // may be %
+  unsigned length = shortLength(p);
+  return length != kLong ? make(Token::Kind::Word, start, p + length, startsLine)
+                         : longWord(start, startsLine);
+}
+
+// A run of letters and digits, and dotted parts.
+Token Lexer::longWord(const char *start, bool startsLine) {
+  const char *p = start + 1;
+  unsigned length = kLong;
+  for (; length >= Chunk::kSize - 1 && limit - p >= Chunk::kSize; p += length)
+    length = wordLength(p);
+  if (*p == ':' || limit - p < Chunk::kSize) // "::" belongs to dotted parts only
+    p = start + 1;
   while (is(*p, kWord))
     ++p;
   while (*p == '.' && is(p[1], kWord))
     p = skipDottedPart(p + 1);
-  return p;
-}
-
-inline Token Lexer::word(const char *start, bool startsLine) {
-  const char *p = start + 1;       // may be %
-  if (limit - p >= Chunk::kSize) { // nearly always all there is
-    Chunk chunk(p);
-    unsigned words = chunk.words(), dots = chunk.dots();
-    unsigned length = unsigned(std::countr_one(words | dots));
-    unsigned inside = (1u << length) - 1;
-    // A dot before anything but a word's character, and "::", need a closer look.
-    if (length < Chunk::kSize && !(dots & inside & ~(words >> 1)) && p[length] != ':')
-      return make(Token::Kind::Word, start, p + length, startsLine);
-  }
-  return longWord(start, startsLine);
-}
-
-Token Lexer::longWord(const char *start, bool startsLine) {
-  return make(Token::Kind::Word, start, wordEndOneByOne(start + 1), startsLine);
+  return make(Token::Kind::Word, start, p, startsLine);
 }
 
 Token Lexer::dotted(const char *start, bool startsLine) {
@@ -184,12 +178,9 @@ bool Lexer::isBehindNumber(const char *p) const {
                         : llvm::StringRef(p, size_t(end - p)) == "WARP_SZ";
 }
 
-Token Lexer::next(const char *p, bool startsLine) {
-  using Kind = Token::Kind;
+// At a blank behind two others.
+Token Lexer::afterBlanks(const char *p, bool startsLine) {
   while (is(*p, kBlank)) {
-    startsLine |= *p == '\n'; // mostly the only one
-    if (!is(*++p, kBlank))
-      break;
     if (limit - p < Chunk::kSize) {
       startsLine |= *p++ == '\n';
       continue;
@@ -198,6 +189,19 @@ Token Lexer::next(const char *p, bool startsLine) {
     unsigned count = unsigned(std::countr_one(chunk.blanks()));
     startsLine |= (chunk.newlines() & ((1u << count) - 1)) != 0;
     p += count;
+  }
+  return next(p, startsLine);
+}
+
+Token Lexer::next(const char *p, bool startsLine) {
+  using Kind = Token::Kind;
+  if (is(*p, kBlank)) { // mostly one or two at most
+    startsLine |= *p == '\n';
+    if (is(*++p, kBlank)) {
+      startsLine |= *p == '\n';
+      if (is(*++p, kBlank))
+        return afterBlanks(p, startsLine);
+    }
   }
   FirstCharacter first = kFirst[uint8_t(*p)];
   switch (first.first) {

@@ -4,6 +4,7 @@
 // text; nothing is copied.
 #pragma once
 
+#include "ptx-frontend/lib/Characters.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
 
@@ -67,9 +68,47 @@ public:
   explicit Lexer(llvm::StringRef text) : begin(text.begin()), limit(text.end()), at(begin) {}
 
   Token next() { return next(at, at == begin); }
+  /// Whether `c` stands right behind the last token; it is taken, without a token of its own.
+  bool take(char c) {
+    if (*at != c)
+      return false;
+    ++at;
+    return true;
+  }
+  bool isAt(char c) const { return *at == c; }
+  /// Whether what stands right behind the last token ends an operand.
+  bool isAtOperandEnd() const { return *at == ',' || *at == ';' || *at == ']' || *at == '}'; }
+  uint32_t position() const { return uint32_t(at - begin); }
+
+  /// next(), for where a register is likely: ", %r7" has one blank, and the word is short.
+  Token nextOperand() {
+    if (at[0] == ' ' && at[1] == '%' && is(at[2], kWordStart)) {
+      const char *start = at + 1;
+      if (unsigned length = shortLength(start + 1); length != kLong)
+        return make(Token::Kind::Word, start, start + 1 + length, /*startsLine=*/false);
+    }
+    return next();
+  }
 
 private:
+  static constexpr unsigned kLong = Chunk::kSize;
   const char *begin, *limit, *at;
+
+  /// How many of sixteen characters are letters, digits, and dots before such. What a dot in the
+  /// last place stands before is not known: it does not count.
+  static unsigned wordLength(const char *p) {
+    Chunk chunk(p);
+    unsigned words = chunk.words();
+    return unsigned(std::countr_one(words | (chunk.dots() & (words >> 1))));
+  }
+  /// The same where the word surely ends there; kLong if a closer look is needed.
+  unsigned shortLength(const char *p) const {
+    if (limit - p < Chunk::kSize)
+      return kLong;
+    unsigned length = wordLength(p);
+    bool isLong = length >= Chunk::kSize - 1 || p[length] == ':'; // may be "::"
+    return isLong ? kLong : length;
+  }
 
   Token make(Token::Kind kind, const char *start, const char *end, bool startsLine) {
     at = end;
@@ -82,6 +121,7 @@ private:
   [[gnu::noinline]] Token number(const char *start, bool startsLine);
   [[gnu::noinline]] bool isBehindNumber(const char *p) const;
   Token next(const char *p, bool startsLine);
+  [[gnu::noinline]] Token afterBlanks(const char *p, bool startsLine);
   [[gnu::noinline]] Token rare(const char *p, bool startsLine);
   Token afterComments(const char *p, bool startsLine);
   bool skipComment(const char *&p, bool &startsLine, Token &problem);

@@ -109,6 +109,12 @@ public:
   }
   /// Some of them are null.
   llvm::ArrayRef<Name *> all() const { return slots; }
+  /// Of words of up to sixteen characters: differs from that of every other word.
+  WordKey keyOf(llvm::StringRef word) const {
+    bool canOverread = word.data() >= textBegin && word.data() + WordKey::kSize <= textEnd;
+    return canOverread ? WordKey::load(word.data(), word.size())
+                       : WordKey::loadExactly(word.data(), word.size());
+  }
 
 private:
   llvm::BumpPtrAllocator arena;
@@ -116,11 +122,6 @@ private:
   size_t mask, count = 0;
   const char *textBegin, *textEnd;
 
-  WordKey keyOf(llvm::StringRef word) const {
-    bool canOverread = word.data() >= textBegin && word.data() + WordKey::kSize <= textEnd;
-    return canOverread ? WordKey::load(word.data(), word.size())
-                       : WordKey::loadExactly(word.data(), word.size());
-  }
   static uint32_t hashOf(const WordKey &key, llvm::StringRef word) {
     uint64_t hash =
         (key.low + word.size()) * 0x9e3779b97f4a7c15ull + key.high * 0xff51afd7ed558ccdull;
@@ -160,30 +161,53 @@ private:
 
 /// "%r17" as "%r" and 17. PTX ISA: parameterized-variable-names.
 struct NumberedWord {
-  uint64_t prefix = 0; // its characters, the first one lowest; 0: the word needs a closer look
+  static constexpr unsigned kSize = 8;
+  uint64_t prefix = 0; // its characters, the first one lowest
   unsigned prefixLength = 0;
   uint32_t number = 0;
 
-  /// For words of two to sixteen characters, of which up to eight are digits at the end and up to
-  /// eight stand before those; the characters from eight before the word's end to sixteen behind
-  /// its start can be read.
+  /// For words of up to eight characters, of which the first is no digit and the last one is. The
+  /// eight characters up to its end can be read.
   static NumberedWord split(const char *data, unsigned length) {
-    unsigned letters = ~Chunk(data).digits() & ((1u << length) - 1);
-    unsigned prefixLength = 32 - unsigned(std::countl_zero(letters)),
-             digits = length - prefixLength;
-    if (digits - 1 >= 8 || prefixLength - 1 >= 8)
-      return {};
-    uint64_t prefix, value;
-    __builtin_memcpy(&prefix, data, 8);
-    __builtin_memcpy(&value, data + length - 8, 8);
-    unsigned behind = 64 - 8 * prefixLength, before = 64 - 8 * digits;
+    uint64_t word;
+    __builtin_memcpy(&word, data + length - kSize, kSize);
+    uint64_t values = word ^ 0x3030303030303030ull;
+    // The highest bit of each byte that is no digit. A word is ASCII: its sums have no carry.
+    uint64_t others = ((values + 0x7676767676767676ull) | values) & 0x8080808080808080ull;
+    unsigned digits = unsigned(std::countl_zero(others)) & ~7u; // in bits
     // Eight digits at once: pairs, then fours, then all.
-    value = ((value >> before) - (0x3030303030303030ull >> before)) << before;
+    uint64_t value = values >> (64 - digits) << (64 - digits);
     value = value * 10 + (value >> 8);
     value = ((value & 0x000000ff000000ffull) * 0x000f424000000064ull +
              (value >> 16 & 0x000000ff000000ffull) * 0x0000271000000001ull) >>
             32;
-    return {prefix << behind >> behind, prefixLength, uint32_t(value)};
+    unsigned prefixLength = length - digits / 8;
+    return {word << digits >> (64 - 8 * prefixLength), prefixLength, uint32_t(value)};
+  }
+};
+
+/// The instructions that a module has, as far as their words are short: one compare each.
+class SpellingCache {
+public:
+  /// Null if it is not known here.
+  const MatchedSpelling *find(const WordKey &key) const {
+    const Entry &entry = entries[slotOf(key)];
+    return entry.key == key ? entry.spelling : nullptr;
+  }
+  void insert(const WordKey &key, const MatchedSpelling *spelling) {
+    entries[slotOf(key)] = {key, spelling};
+  }
+
+private:
+  static constexpr unsigned kBits = 8;
+  struct Entry {
+    WordKey key;
+    const MatchedSpelling *spelling = nullptr;
+  };
+  Entry entries[1 << kBits];
+
+  static size_t slotOf(const WordKey &key) {
+    return (key.low * 0x9e3779b97f4a7c15ull + key.high * 0xff51afd7ed558ccdull) >> (64 - kBits);
   }
 };
 
@@ -192,12 +216,7 @@ class PrefixCache {
 public:
   Name *find(const NumberedWord &word, const char *data, const NameTable &names) {
     Entry &entry = entries[(word.prefix * 0x9e3779b97f4a7c15ull) >> (64 - kBits)];
-    if (entry.prefix == word.prefix)
-      return entry.name;
-    Name *name = names.find({data, word.prefixLength});
-    if (name)
-      entry = {word.prefix, name};
-    return name;
+    return entry.prefix == word.prefix ? entry.name : findFirst(entry, word, data, names);
   }
 
 private:
@@ -207,6 +226,14 @@ private:
     Name *name = nullptr;
   };
   Entry entries[1 << kBits];
+
+  [[gnu::noinline]] static Name *findFirst(Entry &entry, const NumberedWord &word, const char *data,
+                                           const NameTable &names) {
+    Name *name = names.find({data, word.prefixLength});
+    if (name)
+      entry = {word.prefix, name};
+    return name;
+  }
 };
 
 } // namespace rubia::ptx

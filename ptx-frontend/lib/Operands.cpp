@@ -12,11 +12,10 @@ using Kind = Token::Kind;
 
 static constexpr size_t kMaxOperands = 1024; // also of a list or vector; PTX needs about 256
 
-bool ModuleParser::parseOperands(const MatchedSpelling &spelling) {
+bool ModuleParser::parseOperands(const MatchedSpelling &spelling, bool &ended) {
   if (spelling.call)
     return parseCallOperands();
-  do {
-    size_t index = operands.size();
+  for (size_t index = 0;; ++index) {
     if (index == kMaxOperands)
       return errorHere("too many operands");
     const OperandSlot *slot =
@@ -28,20 +27,25 @@ bool ModuleParser::parseOperands(const MatchedSpelling &spelling) {
       operand.kind = Operand::Kind::Register;
       operand.reg = reg;
       operand.place = token.offset;
+      if (takeBehind(',')) // nearly always one of the two
+        continue;
+      if (takeBehind(';'))
+        return ended = true;
       advance();
       if (at(Kind::Or) && !parsePair(operand))
         return false;
       if (at(Kind::Plus) && !parseSum(operand, slot))
         return false;
-      continue;
+    } else {
+      operandBits = slot && slot->kind == OperandSlot::Kind::Value
+                        ? sizeInBits(spelling.expected[index].type)
+                        : 0;
+      if (!parseOperand(operands.add(), slot))
+        return false;
     }
-    operandBits = slot && slot->kind == OperandSlot::Kind::Value
-                      ? sizeInBits(spelling.expected[index].type)
-                      : 0;
-    if (!parseOperand(operands.add(), slot))
-      return false;
-  } while (take(Kind::Comma));
-  return true;
+    if (!take(Kind::Comma))
+      return true;
+  }
 }
 
 bool ModuleParser::parseOperand(Operand &operand, const OperandSlot *slot) {

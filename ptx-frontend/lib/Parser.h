@@ -40,6 +40,7 @@ private:
   Lexer lexer;
   NameTable names;
   PrefixCache prefixes;
+  SpellingCache spellings;
   Token token;              // the lookahead
   uint32_t previousEnd = 0; // of the token before it
 
@@ -53,6 +54,14 @@ private:
     if (!at(kind))
       return false;
     advance();
+    return true;
+  }
+  /// Drops the lookahead and `c`, if that stands right behind it: `c` needs no token then.
+  bool takeBehind(char c) {
+    if (!lexer.take(c))
+      return false;
+    previousEnd = lexer.position();
+    token = c == ',' ? lexer.nextOperand() : lexer.next();
     return true;
   }
   /// The text of a token; nothing is copied.
@@ -131,6 +140,7 @@ private:
   bool parseOpaqueFields(uint64_t element, llvm::SmallVectorImpl<OpaqueField> &fields);
   struct InitializerState;
   bool parseInitializerLevel(InitializerState &state, unsigned level, uint64_t begin);
+  bool parseNumberElement(InitializerState &state, uint64_t index);
   bool parseInitializerElement(InitializerState &state, uint64_t index);
   bool storeConstant(InitializerState &state, uint64_t index, const Constant &value,
                      uint32_t place);
@@ -144,6 +154,7 @@ private:
   bool parseTernary(Constant &value, unsigned depth);
   bool parseBinary(Constant &value, unsigned minPrecedence, unsigned depth);
   bool parseUnary(Constant &value, unsigned depth);
+  bool readNumber(Constant &value); // the token stays
   bool parseNumber(Constant &value);
 
   // ---------- Names (Scopes.cpp)
@@ -155,7 +166,19 @@ private:
   void pushScope();
   void popScope();
   bool declare(Name *name, const Symbol &symbol, uint32_t place);
-  RegisterId registerOf(Token word);
+  /// Nearly all operands: "%r7", where no single register has such a name and hides the range's.
+  [[gnu::always_inline]] RegisterId registerOf(Token word) {
+    const char *data = text.data() + word.offset;
+    if (*data != '%' || !is(data[word.length - 1], kDigit) || hasPlainNumbers ||
+        word.length > NumberedWord::kSize || word.end() < NumberedWord::kSize)
+      return kNone;
+    NumberedWord split = NumberedWord::split(data, word.length);
+    Name *name = prefixes.find(split, data, names);
+    if (name && split.number < name->range.count)
+      return name->range.first + split.number;
+    return numbered(name, split.number, nullptr);
+  }
+  static RegisterId numbered(const Name *name, uint64_t number, uint32_t *depth);
   Resolved resolve(llvm::StringRef word);
   Resolved resolvePlain(llvm::StringRef word);
   bool undeclared(uint32_t place, llvm::StringRef word); // reports, gives false
@@ -191,7 +214,9 @@ private:
   std::optional<Guard> parseGuard();
   bool parseInstruction(Guard guard);
   const MatchedSpelling *spellingOf(llvm::StringRef word, uint32_t place);
-  bool parseOperands(const MatchedSpelling &spelling);
+  const MatchedSpelling *findSpelling(llvm::StringRef word, uint32_t place);
+  /// `ended`: the `;` behind them was taken too.
+  bool parseOperands(const MatchedSpelling &spelling, bool &ended);
   bool parseCallOperands();
   bool parseOperandList(Operand &operand);
   bool parseOperand(Operand &operand, const OperandSlot *slot);
@@ -230,6 +255,7 @@ private:
   std::vector<Instruction> body;
   OperandList operands;
   bool hasPlainNumbers = false; // a "%r3" was declared on its own: see resolvePlain
+  bool hasOtherRanges = false;  // of registers, whose names have no '%'
   uint32_t sourceLine = kNone;
 
   llvm::DenseSet<const Function *> aliasTargets;

@@ -67,6 +67,7 @@ bool ModuleParser::declareRange(Name *name, const Declaration &declaration, uint
     return error(place, "too many registers");
   registerBudget -= count;
   hasPlainNumbers |= llvm::isDigit(prefix.back());
+  hasOtherRanges |= prefix[0] != '%';
   rangeLog.push_back({name, name->range});
   // `%r<3>` inside a scope of `%r<10>` hides only %r0 to %r2.
   const RangeSymbol *outer = nullptr;
@@ -79,7 +80,7 @@ bool ModuleParser::declareRange(Name *name, const Declaration &declaration, uint
 }
 
 // The register that the innermost range of this name gives the number, or kNone.
-static RegisterId numbered(const Name *name, uint64_t number, uint32_t *depth = nullptr) {
+RegisterId ModuleParser::numbered(const Name *name, uint64_t number, uint32_t *depth) {
   if (!name || !name->range.count)
     return kNone;
   const RangeSymbol *range = &name->range;
@@ -92,21 +93,6 @@ static RegisterId numbered(const Name *name, uint64_t number, uint32_t *depth = 
   return range->first + RegisterId(number);
 }
 
-// Nearly all operands: "%r7", where no single register has such a name and hides the range's.
-RegisterId ModuleParser::registerOf(Token word) {
-  const char *data = text.data() + word.offset;
-  if (*data != '%' || hasPlainNumbers || word.length > WordKey::kSize || word.end() < 8 ||
-      word.offset + WordKey::kSize > text.size())
-    return kNone;
-  NumberedWord split = NumberedWord::split(data, word.length);
-  if (split.prefix == 0)
-    return kNone;
-  Name *name = prefixes.find(split, data, names);
-  if (name && split.number < name->range.count)
-    return name->range.first + split.number;
-  return numbered(name, split.number);
-}
-
 ModuleParser::Resolved ModuleParser::resolvePlain(StringRef word) {
   Resolved result;
   int64_t bestDepth = -1;
@@ -117,6 +103,8 @@ ModuleParser::Resolved ModuleParser::resolvePlain(StringRef word) {
       result.reg = name->symbol.index;
     result.component = name->symbol.component;
   }
+  if (word[0] != '%' && !hasOtherRanges)
+    return result;
   // "a12" can be register 12 of `a<20>` or 2 of `a1<3>`.
   size_t prefix = word.size();
   while (prefix > 1 && llvm::isDigit(word[prefix - 1]) && word.size() - prefix < 9)

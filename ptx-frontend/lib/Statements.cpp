@@ -246,6 +246,18 @@ void ModuleParser::refer(LabelId &label, Name *name, uint32_t place) {
 // ---------- Instructions
 
 const MatchedSpelling *ModuleParser::spellingOf(StringRef word, uint32_t place) {
+  if (word.size() > WordKey::kSize)
+    return findSpelling(word, place);
+  WordKey key = names.keyOf(word);
+  if (const MatchedSpelling *spelling = spellings.find(key))
+    return spelling;
+  const MatchedSpelling *spelling = findSpelling(word, place);
+  if (spelling)
+    spellings.insert(key, spelling);
+  return spelling;
+}
+
+const MatchedSpelling *ModuleParser::findSpelling(StringRef word, uint32_t place) {
   Name *name = names.intern(word);
   if (name->spelling)
     return name->spelling;
@@ -284,9 +296,10 @@ bool ModuleParser::parseInstruction(Guard guard) {
   if (!spelling)
     return false;
   operands.begin();
-  if (!at(Kind::Semicolon) && !at(Kind::RightBrace) && !parseOperands(*spelling))
+  bool ended = false;
+  if (!at(Kind::Semicolon) && !at(Kind::RightBrace) && !parseOperands(*spelling, ended))
     return false;
-  if (!endStatement("instruction"))
+  if (!ended && !endStatement("instruction"))
     return false;
   Instruction &instruction = body.emplace_back(
       Instruction{spelling, guard, operands.finish(), wordToken.offset, sourceLine});

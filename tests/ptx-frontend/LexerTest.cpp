@@ -117,6 +117,42 @@ TEST(PtxLexer, ReadsStrings) {
          {"\"", "open string"}});
 }
 
+// Words are measured sixteen characters at a time: whatever stands at such a border is found.
+TEST(PtxLexer, WordsOfAllLengths) {
+  for (size_t length = 1; length <= 70; ++length)
+    for (size_t dot = 0; dot < length; ++dot)
+      for (const char *behind : {"", ".", ":", "::x", " .b", ";", ", %r7"}) {
+        std::string word(length, 'a');
+        if (dot)
+          word[dot] = '.';
+        std::string rest = behind;
+        bool isDotted = dot && dot + 1 < length;
+        std::string expected = dot + 1 == length && dot ? word.substr(0, dot) : word;
+        if (isDotted && rest == "::x")
+          expected += rest;
+        std::string text = word + rest + std::string(32, ' ');
+        for (const std::string &shown : {text, word + rest}) {
+          Lexer lexer{llvm::StringRef(shown)};
+          Token token = lexer.next();
+          EXPECT_EQ(token.kind, Kind::Word) << shown;
+          EXPECT_EQ(shown.substr(0, token.length), expected) << shown;
+        }
+      }
+}
+
+TEST(PtxLexer, NextOperandIsTheNextToken) {
+  for (std::string text :
+       {" %r7, 1", " %r7", "%r7;", "  %r7;", " 7;", " %5;", " %", " %tid.x;      ",
+        " %laneid_of_a_long_name.x, %r1;   ", "\n%r7;", " %a::b;              ", ""}) {
+    Lexer plain{llvm::StringRef(text)}, quick{llvm::StringRef(text)};
+    Token expected = plain.next(), token = quick.nextOperand();
+    EXPECT_EQ(token.kind, expected.kind) << text;
+    EXPECT_EQ(token.offset, expected.offset) << text;
+    EXPECT_EQ(token.length, expected.length) << text;
+    EXPECT_EQ(quick.position(), plain.position()) << text;
+  }
+}
+
 TEST(PtxLexer, RefusesOtherCharacters) {
   check({{"a ` b", "word(a) invalid(`) word(b) end"}, {"\x80", "invalid(\x80) end"}});
   EXPECT_EQ(lex(std::string("a\0b", 3)), std::string("word(a) invalid(\0) word(b) end", 30));
