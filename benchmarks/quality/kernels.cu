@@ -318,6 +318,22 @@ KERNEL(gcd, u32) {
   out[INDEX] = a;
 }
 
+KERNEL(gcd_wide, u64) { // two thirds of the steps have numbers of more than 32 bits
+  u64 a = in[INDEX % n] | 1, b = in[(INDEX + 1) % n] | 1;
+  while (b) {
+    u64 rest = a % b;
+    a = b, b = rest;
+  }
+  out[INDEX] = a;
+}
+
+KERNEL(index_wide, u64) { // an index of four dimensions: 64 bits, of which few are used
+  u64 size = n, width = size / 64, height = size / 32, depth = size / 128;
+  u64 index = u64(INDEX) * in[0] % (width * height * depth * 31);
+  u64 x = index % width, y = index / width % height, z = index / width / height % depth;
+  out[INDEX] = x + 3 * y + 5 * z + 7 * (index / width / height / depth);
+}
+
 KERNEL(mulmod, u64) {
   u64 modulus = 0xffffffff00000001ull, x = in[INDEX % n], sum = 1;
   for (int k = 0; k < 8; ++k) {

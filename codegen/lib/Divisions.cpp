@@ -168,6 +168,20 @@ Value *Divisions::wide(BinaryOperator &division, Instruction &place) {
                        division.getType());
 }
 
+/// Whether the branch to a division has found that its numbers do not fit 32 bits. nvcc's PTX has
+/// such a branch for each division of 64 bits.
+bool isKnownWide(const BinaryOperator &division, const DataLayout &layout) {
+  Value *dividend = division.getOperand(0), *divisor = division.getOperand(1);
+  // A divisor of zero is one by now. Where that is not why, wide() is right as well.
+  match(divisor, m_CombineOr(m_UMax(m_Value(divisor), m_One()),
+                             m_Select(m_Value(), m_One(), m_Value(divisor))));
+  Constant *limit = ConstantInt::get(division.getType(), UINT32_MAX);
+  return any_of(divisor->users(), [&](const User *both) {
+    return match(both, m_c_Or(m_Specific(dividend), m_Specific(divisor))) &&
+           isImpliedByDomCondition(ICmpInst::ICMP_UGT, both, limit, &division, layout) == true;
+  });
+}
+
 /// Most numbers of 64 bits would fit 32: the kernel looks.
 Value *Divisions::ofEitherWidth(BinaryOperator &division) {
   IRBuilder<> b(&division);
@@ -190,7 +204,9 @@ bool Divisions::expand(BinaryOperator &division) {
   const unsigned bits = activeBits(division);
   if (bits <= kBitsOfShortForm)
     return false;
-  Value *result = bits <= 32 ? narrow(division, division) : ofEitherWidth(division);
+  Value *result = bits <= 32                      ? narrow(division, division)
+                  : isKnownWide(division, layout) ? wide(division, division)
+                                                  : ofEitherWidth(division);
   if (result)
     division.replaceAllUsesWith(result);
   dead.push_back(&division);

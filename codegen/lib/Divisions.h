@@ -11,7 +11,8 @@
 // - the all ones that PTX has for a remainder of zero divisors come from the last minimum, which
 //   becomes a median (v_med3_u32);
 // - z is computed before the loops that keep the divisor, and once for all its divisions there;
-// - numbers of 64 bits that fit 32 are divided as such, which the kernel finds out.
+// - numbers of 64 bits that fit 32 are divided as such, which the kernel finds out
+//   unless a branch before has done so.
 //
 // Where both numbers have 22 bits LLVM's own way is shorter, right, and left alone.
 #pragma once

@@ -152,6 +152,19 @@ bool branchOverBody(BranchInst &branch) {
   return true;
 }
 
+/// Of the lower half of a number, whose upper half is known to be zero or the sign: LLVM would
+/// convert all 64 bits.
+bool convertLowerHalf(CastInst &conversion) {
+  auto *half = dyn_cast<TruncInst>(conversion.getOperand(0));
+  if (!half || !(isa<UIToFPInst>(conversion)   ? half->hasNoUnsignedWrap()
+                 : isa<SIToFPInst>(conversion) ? half->hasNoSignedWrap()
+                                               : false))
+    return false;
+  half->setHasNoUnsignedWrap(false);
+  half->setHasNoSignedWrap(false);
+  return true;
+}
+
 } // namespace
 
 PreservedAnalyses TargetFormsPass::run(Function &function, FunctionAnalysisManager &analyses) {
@@ -163,6 +176,8 @@ PreservedAnalyses TargetFormsPass::run(Function &function, FunctionAnalysisManag
         changed |= countByCarries(*intrinsic);
       else if (auto *comparison = dyn_cast<ICmpInst>(&instruction))
         changed |= compareInvariant(*comparison, loops);
+      else if (auto *conversion = dyn_cast<CastInst>(&instruction))
+        changed |= convertLowerHalf(*conversion);
     if (auto *branch = dyn_cast<BranchInst>(block.getTerminator()))
       changed |= branchOverBody(*branch);
   }

@@ -51,6 +51,49 @@ TEST(Divisions, AllOnesOfZeroDivisorsAreAMedian) {
   EXPECT_TRUE(StringRef(code).contains("v_med3_u32")) << code;
 }
 
+// As nvcc has it: `or` and a branch before each division of 64 bits.
+std::string behindACheck(StringRef condition, StringRef divisor = "%d") {
+  std::string text = (R"(
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
+entry:
+  %a = load volatile i64, ptr addrspace(1) %in
+  %d = load volatile i64, ptr addrspace(1) %in
+  %both = or i64 %a, %d
+  %fits = )" + condition +
+                      R"(
+  br i1 %fits, label %end, label %wide
+wide:
+  %safe = call i64 @llvm.umax.i64(i64 %d, i64 1)
+  %isZero = icmp eq i64 %d, 0
+  %selected = select i1 %isZero, i64 1, i64 %d
+  %q = udiv i64 %a, )" +
+                      divisor + R"(
+  store volatile i64 %q, ptr addrspace(1) %out
+  br label %end
+end:
+  ret void
+}
+)")
+                         .str();
+  return emitted(text, EmitKind::Assembly);
+}
+
+TEST(Divisions, ACheckOfTheirWidthIsNotRepeated) {
+  for (const char *divisor : {"%d", "%safe", "%selected"}) {
+    const std::string code = behindACheck("icmp ult i64 %both, 4294967296", divisor);
+    EXPECT_EQ(StringRef(code).count("v_rcp"), 1u) << code;
+  }
+}
+
+TEST(Divisions, OtherChecksSayNothingOfTheirWidth) {
+  for (const char *condition : {"icmp ult i64 %both, 4294967295", "icmp ult i64 %a, 4294967296",
+                                "icmp ugt i64 %d, 4294967295"}) {
+    const std::string code = behindACheck(condition);
+    EXPECT_EQ(StringRef(code).count("v_rcp"), 2u) << condition << '\n' << code;
+  }
+}
+
 // LLVM's own way by floats is shorter.
 TEST(Divisions, NumbersOf24BitsAreLeftToLlvm) {
   const std::string code = machineCode(R"(

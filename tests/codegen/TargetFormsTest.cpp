@@ -77,6 +77,24 @@ end:
   EXPECT_FALSE(StringRef(code).contains("v_xor_b32")) << code;
 }
 
+TEST(TargetForms, LowerHalvesAreConvertedAlone) {
+  const std::string code = machineCode(R"(
+  %place = getelementptr i64, ptr addrspace(1) %in, i32 %id
+  %v = load i64, ptr addrspace(1) %place
+  %w = load volatile i64, ptr addrspace(1) %place
+  %lower = trunc nuw i64 %v to i32
+  %other = trunc nsw i64 %w to i32
+  %first = uitofp i32 %lower to float
+  %second = sitofp i32 %other to float
+  %sum = fadd float %first, %second
+  store float %sum, ptr addrspace(1) %out
+  ret void
+)");
+  EXPECT_EQ(StringRef(code).count("v_cvt_f32_u32"), 1u) << code;
+  EXPECT_EQ(StringRef(code).count("v_cvt_f32_i32"), 1u) << code;
+  EXPECT_FALSE(StringRef(code).contains("v_ldexp")) << code;
+}
+
 TEST(TargetForms, FewArgumentsAreReadAtTheStart) {
   const std::string code = emitted(R"(
 target triple = "amdgcn-amd-amdhsa"

@@ -224,6 +224,37 @@ TEST(IntegerArithmetic, DivisionNextToMultiples) {
         checkDivisions(type, type.bits, optLevel);
 }
 
+// nvcc has a branch before each division of 64 bits: numbers that fit 32 are divided as such.
+TEST(IntegerArithmetic, DivisionBehindAWidthCheckNextToMultiples) {
+  std::vector<Operands> tuples = multiplesAndNeighbours(64);
+  for (unsigned bits : {16, 32, 33, 40})
+    llvm::append_range(tuples, multiplesAndNeighbours(bits));
+  for (uint64_t divisor :
+       {uint64_t(0), uint64_t(1), uint64_t(UINT32_MAX), uint64_t(UINT32_MAX) + 1})
+    for (uint64_t dividend : {uint64_t(0), uint64_t(UINT32_MAX), uint64_t(1) << 32, ~uint64_t(0)})
+      tuples.push_back({{dividend, divisor}});
+  for (const IntegerType &type : kTypes)
+    for (std::string operation : {"div", "rem"}) {
+      if (type.bits != 64)
+        continue;
+      auto reference = [&](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+        if ((a | b) <= UINT32_MAX)
+          return b ? operation == "div" ? a / b : a % b : UINT32_MAX;
+        const I x = type.value(a), y = type.value(b);
+        return type.pattern(y ? operation == "div" ? x / y : x % y : I(-1));
+      };
+      check({".reg .pred fits; .reg .b64 both; .reg .b32 x, y; or.b64 both, a, b; "
+             "and.b64 both, both, -4294967296; setp.eq.s64 fits, both, 0; @fits bra narrow; " +
+                 operation + "." + type.name +
+                 " d, a, b; bra done; narrow: cvt.u32.u64 x, a; cvt.u32.u64 y, b; " + operation +
+                 ".u32 x, x, y; cvt.u64.u32 d, x; done: mov.b64 d, d",
+             type.kind(),
+             {type.kind(), type.kind()},
+             reference},
+            tuples, {.optLevel = 3});
+    }
+}
+
 TEST(IntegerArithmetic, DivisionOfFewBitsNextToMultiples) {
   for (const IntegerType &type : kTypes)
     for (unsigned bits : {16, 22, 23, 24, 25, 32, 40})
