@@ -158,12 +158,14 @@ Value *Divisions::wide(BinaryOperator &division, Instruction &place) {
   z = newtonStep(b, newtonStep(b, z, divisor), divisor);
   Value *quotient = highProduct(b, dividend, z);
   Value *rest = b.CreateSub(dividend, b.CreateMul(quotient, divisor));
+  Value *missing = b.getInt32(2);
   for (unsigned step = 0; step < 2; ++step) {
     Value *difference = b.CreateBinaryIntrinsic(Intrinsic::usub_with_overflow, rest, divisor);
     Value *isLess = b.CreateExtractValue(difference, 1);
-    quotient = b.CreateAdd(quotient, b.CreateZExt(b.CreateNot(isLess), i64));
+    missing = b.CreateSub(missing, b.CreateZExt(isLess, i32));
     rest = b.CreateSelect(isLess, rest, b.CreateExtractValue(difference, 0));
   }
+  quotient = b.CreateAdd(quotient, b.CreateZExt(missing, i64));
   return b.CreateTrunc(division.getOpcode() == Instruction::UDiv ? quotient : rest,
                        division.getType());
 }
