@@ -133,10 +133,22 @@ Value *Divisions::narrow(BinaryOperator &division, Instruction &place) {
   return b.CreateZExtOrTrunc(result, division.getType());
 }
 
-/// Of operands of up to 64 bits. The estimate of 2^64 / d is from 6 to 11 units of 2^-24 low: two
-/// of the divisor's conversion, two of v_rcp_f32 and one of the product may go either way. Two
-/// steps leave less than 1.001 of error if the quotient 2^64 / d is 2^20 or more. Otherwise the
-/// estimate itself is less than 2 low. Either way a quotient is at most 2 low.
+/// highProduct() of 64 bits, or up to two less: without what the lower halves carry.
+Value *nearHighProduct(IRBuilder<> &b, Value *x, Value *y) {
+  Type *type = x->getType();
+  auto lower = [&](Value *v) { return b.CreateAnd(v, ConstantInt::get(type, UINT32_MAX)); };
+  auto upper = [&](Value *v) { return b.CreateLShr(v, 32); };
+  Value *first = upper(b.CreateMul(upper(x), lower(y)));
+  Value *second = upper(b.CreateMul(lower(x), upper(y)));
+  return b.CreateAdd(b.CreateMul(upper(x), upper(y)), b.CreateAdd(first, second));
+}
+
+/// Of operands of up to 64 bits. The estimate of Q = 2^64 / d is from 6 to 11 units of 2^-24 low:
+/// two of the divisor's conversion, two of v_rcp_f32 and one of the product may go either way.
+/// - What is e low is e^2 / Q low after a step, and less than 1 more; less than 3 after the first
+///   one, whose product lacks carries. Two steps leave less than 1.001 if Q is 2^20 or more.
+/// - Otherwise the estimate itself is less than 2 low, and no step makes it less.
+/// Either way a quotient is at most 2 low.
 Value *Divisions::wide(BinaryOperator &division, Instruction &place) {
   IRBuilder<> b(&place);
   Type *f32 = b.getFloatTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
@@ -155,7 +167,8 @@ Value *Divisions::wide(BinaryOperator &division, Instruction &place) {
   lower = fused(upper, f(-0x1p32), estimate);
   auto integer = [&](Value *value) { return b.CreateZExt(b.CreateFPToUI(value, i32), i64); };
   Value *z = b.CreateOr(b.CreateShl(integer(upper), 32), integer(lower));
-  z = newtonStep(b, newtonStep(b, z, divisor), divisor);
+  z = b.CreateAdd(z, nearHighProduct(b, z, b.CreateMul(b.CreateNeg(divisor), z)));
+  z = newtonStep(b, z, divisor);
   Value *quotient = highProduct(b, dividend, z);
   Value *rest = b.CreateSub(dividend, b.CreateMul(quotient, divisor));
   Value *missing = b.getInt32(2);
