@@ -25,22 +25,30 @@ static QueryStatus lookUp(StringRef name, int version, bool perThread, void **ou
 extern "C" {
 
 // Works before cuInit. Flags: 1 asks for the legacy default stream, as 0 does, 2 for the threads'
-// own.
+// own, as 3 does. What there is not is no error, as on NVIDIA's driver: the status tells, and the
+// function is null.
 Result cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags,
                            int *status) {
-  if (!name || !function || flags > 2)
+  if (!name || !function || flags > 3 || version > kDriverVersion)
     return kInvalidValue;
   *function = nullptr;
-  QueryStatus found = lookUp(name, version, flags == 2, function);
+  QueryStatus found = lookUp(name, version, flags & 2, function);
   if (status)
     *status = found;
-  if (found == kFound)
-    return kSuccess;
-  log(LogLevel::Debug, Twine("cuGetProcAddress: no ") + name + " of version " + Twine(version));
-  return kNotFound;
+  if (found != kFound)
+    log(LogLevel::Debug, Twine("cuGetProcAddress: no ") + name + " of version " + Twine(version));
+  return kSuccess;
 }
+// The first version has no status, and leaves the function alone.
 Result cuGetProcAddress(const char *name, void **function, int version, uint64_t flags) {
-  return cuGetProcAddress_v2(name, function, version, flags, nullptr);
+  void *found = nullptr;
+  if (Result result =
+          cuGetProcAddress_v2(name, function ? &found : nullptr, version, flags, nullptr))
+    return result;
+  if (!found)
+    return kNotFound;
+  *function = found;
+  return kSuccess;
 }
 
 } // extern "C"
