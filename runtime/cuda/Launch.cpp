@@ -2,6 +2,7 @@
 // Launches. What is wrong with a launch is found before it reaches HIP, and every attribute of
 // cuLaunchKernelEx is honoured, documented as having no effect, or refused.
 #include "lowering/Abi.h"
+#include "runtime/cuda/LaunchHints.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Occupancy.h"
 #include "runtime/cuda/graph/Capture.h"
@@ -231,8 +232,6 @@ static Result readAttribute(const LaunchAttribute &attribute, LaunchOptions &opt
     return kSuccess;
   // Permissions and hints: a launch that does not make use of them is right.
   case kLaunchAccessPolicyWindow:
-  case kLaunchSynchronizationPolicy:
-  case kLaunchClusterSchedulingPolicy:
   case kLaunchProgrammaticStreamSerialization:
   case kLaunchPriority:
   case kLaunchMemSyncDomainMap:
@@ -240,7 +239,11 @@ static Result readAttribute(const LaunchAttribute &attribute, LaunchOptions &opt
   case kLaunchPreferredClusterDimension: // the other size is as good
   case kLaunchPreferredSharedMemoryCarveout:
   case kLaunchNvlinkUtilCentricScheduling:
-    return kSuccess;
+    return isValidHint(attribute.id, attribute.bytes) ? kSuccess : kInvalidValue;
+  case kLaunchClusterSchedulingPolicy: // nodes take any value
+    return attribute.flag >= 0 && attribute.flag <= 2 ? kSuccess : kInvalidValue;
+  case kLaunchSynchronizationPolicy: // for streams only
+    return kInvalidValue;
   case kLaunchCooperative:
     options.cooperative = attribute.flag;
     return kSuccess;
@@ -259,7 +262,7 @@ static Result readAttribute(const LaunchAttribute &attribute, LaunchOptions &opt
   case kLaunchDeviceUpdatableKernelNode:
     return attribute.flag ? refuse("a kernel node that the device may update") : kSuccess;
   }
-  return refuse(("launch attribute " + std::to_string(attribute.id)).c_str());
+  return fail(kInvalidValue, "cuLaunchKernelEx: no attribute " + Twine(int(attribute.id)));
 }
 
 static Result launchEx(Context &context, const LaunchConfig *config, Function *function,

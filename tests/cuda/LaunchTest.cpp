@@ -191,7 +191,7 @@ TEST_F(Launch, AttributesAreHonouredOrRefused) {
   EXPECT_EQ(with(attributeOf(kLaunchClusterDimension, 1)), kSuccess);
   EXPECT_EQ(with(attributeOf(kLaunchClusterDimension, 2)), kInvalidClusterSize); // of one CTA
   EXPECT_EQ(with(attributeOf(kLaunchDeviceUpdatableKernelNode, 1)), kNotSupported);
-  EXPECT_EQ(with(attributeOf(LaunchAttributeId(99), 0)), kNotSupported);
+  EXPECT_EQ(with(attributeOf(LaunchAttributeId(99), 0)), kInvalidValue);
   Event *event = nullptr;
   ASSERT_EQ(cu("cuEventCreate", &event, 2u), kSuccess);
   LaunchAttribute completion{};

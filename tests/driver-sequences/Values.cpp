@@ -2,6 +2,7 @@
 // Values that calls take and refuse: names and versions of functions, attributes of launches,
 // windows of memory, lengths, addresses that nobody knows, handles of libraries.
 #include "tests/driver-sequences/Sequence.h"
+#include <cstring>
 
 namespace sequences {
 namespace {
@@ -48,6 +49,136 @@ SEQUENCE(entry_points_that_there_are_not) {
   say("1 as 0: %d, 2 as 0: %d, 3 as 2: %d", streams[1] == streams[0], streams[2] == streams[0],
       streams[3] == streams[2]);
 }
+
+struct Window { // CUaccessPolicyWindow
+  Pointer base;
+  size_t bytes;
+  float ratio;
+  int hit, miss;
+};
+
+struct Attribute { // CUlaunchAttribute
+  int id, padding;
+  union {
+    char bytes[64];
+    int number;
+    Window window;
+  };
+};
+
+std::vector<Window> windows(Pointer memory) {
+  return {{memory, 128, 0.5f, 2, 1},
+          {memory, 128, 2, 2, 1},
+          {memory, 128, -1, 2, 1},
+          {memory, 128, 1, 2, 2},
+          {memory, 128, 1, 0, 2},
+          {memory, 128, 1, 3, 1},
+          {memory, 128, 1, 2, 7},
+          {memory, 128, 1, -1, 0},
+          {memory, 0, 1, 2, 1},
+          {memory, 1u << 27, 1, 2, 1},
+          {memory, size_t(1) << 40, 1, 2, 1},
+          {kNone, 128, 1, 2, 1},
+          {kNone, 0, 0, 0, 0},
+          {at(memory, 3), 5, 1, 1, 0}};
+}
+
+SEQUENCE(windows_of_streams) {
+  Plain s;
+  for (const Window &window : windows(s.memory)) {
+    Attribute attribute{};
+    attribute.window = window;
+    const int code =
+        quiet("cuStreamSetAttribute", s.stream, 1, static_cast<const void *>(attribute.bytes));
+    memset(&attribute, 0, sizeof(attribute));
+    quiet("cuStreamGetAttribute", s.stream, 1, static_cast<void *>(attribute.bytes));
+    say("%zu bytes, %g, %d %d: %d; %zu, %g, %d %d", window.bytes, window.ratio, window.hit,
+        window.miss, code, attribute.window.bytes, attribute.window.ratio, attribute.window.hit,
+        attribute.window.miss);
+  }
+}
+
+SEQUENCE(values_of_launch_attributes) {
+  Setup s;
+  int one = 1;
+  void *values[] = {&s.memory, &one};
+  auto launch = [&](const char *what, Attribute &attribute, int number) {
+    struct {
+      unsigned grid[3], block[3], sharedBytes;
+      Pointer stream;
+      void *attributes;
+      unsigned count;
+    } config{{1, 1, 1}, {64, 1, 1}, 0, s.stream, &attribute, 1};
+    const int code =
+        quiet("cuLaunchKernelEx", &config, s.add, &values[0], static_cast<void **>(nullptr));
+    say("%s %d as %d: %d", what, attribute.id, number, code);
+  };
+  auto ask = [&](int id, std::vector<int> numbers) {
+    for (int number : numbers) {
+      Attribute attribute{};
+      attribute.id = id;
+      attribute.number = number;
+      launch("attribute", attribute, number);
+    }
+  };
+  ask(0, {0, 77});
+  ask(2, {0, 1, 2, -1});
+  ask(3, {0, 1, 2, 3, 4, 5, -1});
+  ask(5, {0, 1, 2, 3, -1});
+  ask(6, {0, 1, 2, -1});
+  ask(8, {-100, -5, 0, 5});
+  ask(9, {0, 0x100, 0x101, 0x200, 0x5, 0xff00});
+  ask(10, {0, 1, 2, -1});
+  ask(14, {-2, -1, 0, 50, 100, 101});
+  ask(16, {0, 1, 2, -1});
+  ask(15, {0, 1});
+  ask(17, {0, 1});
+  ask(18, {0, 1});
+  ask(99, {0});
+  ask(-1, {0});
+  for (const Window &window : windows(s.memory)) {
+    Attribute attribute{};
+    attribute.id = 1;
+    attribute.window = window;
+    launch("window", attribute, int(window.bytes));
+  }
+  sayMemory("memory", s.memory);
+}
+
+SEQUENCE(values_of_node_attributes) {
+  Setup s;
+  Pointer graph = makeGraph(), node = kNone;
+  KernelParameters parameters = addParameters(s, s.memory, 1);
+  quiet("cuGraphAddKernelNode_v2", &node, graph, static_cast<const Pointer *>(nullptr), size_t(0),
+        static_cast<const KernelParameters *>(&parameters));
+  auto ask = [&](int id, std::vector<int> numbers) {
+    for (int number : numbers) {
+      Attribute attribute{};
+      attribute.number = number;
+      const int code = quiet("cuGraphKernelNodeSetAttribute", node, id,
+                             static_cast<const void *>(attribute.bytes));
+      say("attribute %d as %d: %d", id, number, code);
+    }
+  };
+  ask(3, {0, 1, 5});
+  ask(5, {0, 2, 3});
+  ask(8, {-100, 5});
+  ask(9, {0x100, 0x200, 0x5});
+  ask(10, {0, 1, 2, -1});
+  ask(14, {-2, -1, 100, 101});
+  ask(99, {0});
+  for (const Window &window : windows(s.memory)) {
+    Attribute attribute{};
+    attribute.window = window;
+    const int code =
+        quiet("cuGraphKernelNodeSetAttribute", node, 1, static_cast<const void *>(attribute.bytes));
+    say("window of %zu, %g, %d %d: %d", window.bytes, window.ratio, window.hit, window.miss, code);
+  }
+}
+
+constexpr const char *kText = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                              ".visible .entry one(.param .u64 p) { ret; }\n"
+                              ".visible .entry two() { ret; }\n";
 
 } // namespace
 } // namespace sequences

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asking nodes for their parameters, and changing them.
+#include "runtime/cuda/LaunchHints.h"
 #include "runtime/cuda/Occupancy.h"
 #include "runtime/cuda/graph/GraphNodes.h"
 #include <cstring>
@@ -129,7 +130,7 @@ static Result setAttribute(const Device &device, KernelOperation &kernel, int id
   LaunchAttribute attribute{};
   memcpy(attribute.bytes, value, bytesOf(id));
   const bool isCluster = id == kLaunchClusterDimension;
-  if (!isHint(id) && id != kLaunchCooperative && !isCluster)
+  if (!isValidHint(id, attribute.bytes) || (!isHint(id) && id != kLaunchCooperative && !isCluster))
     return kInvalidValue;
   if (id == kLaunchCooperative)
     kernel.isCooperative = attribute.flag;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes of streams. They are hints: a stream keeps what it was told, and works the same.
 #include "runtime/cuda/Driver.h"
+#include "runtime/cuda/LaunchHints.h"
 #include "runtime/cuda/Stream.h"
 #include <cstring>
 
@@ -52,6 +53,8 @@ Result get(const StreamAttributes &attributes, const Stream &stream, int id, cha
 Result set(StreamAttributes &attributes, int id, const char *value) {
   int number;
   memcpy(&number, value, sizeof(number));
+  if (!isValidHint(id, value))
+    return kInvalidValue;
   switch (id) {
   case kLaunchAccessPolicyWindow:
     memcpy(attributes.window.bytes, value, 32);
@@ -65,13 +68,9 @@ Result set(StreamAttributes &attributes, int id, const char *value) {
     attributes.priority = std::clamp(number, kHighestPriority, 0);
     return kSuccess;
   case kLaunchMemSyncDomainMap:
-    if (uint8_t(value[0]) > 1 || uint8_t(value[1]) > 1)
-      return kInvalidValue;
     memcpy(attributes.domains.bytes, value, 2);
     return kSuccess;
   case kLaunchMemSyncDomain:
-    if (number < 0 || number > 1)
-      return kInvalidValue;
     attributes.domain.flag = number;
     return kSuccess;
   }
