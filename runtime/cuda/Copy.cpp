@@ -367,10 +367,10 @@ Result fill(const TracedCall &entry, void *to, size_t pitch, unsigned value, uns
             size_t width, size_t height, Stream *stream, bool async) {
   return callOn(entry, stream, [&](Context &context) -> Result {
     const FillNodeParameters fill{to, pitch, value, elementBytes, width, height};
+    if (!width || !height) // whatever the address and the pitch
+      return kSuccess;
     if (Result result = checkRows(fill))
       return result;
-    if (!width || !height)
-      return kSuccess;
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (!async && isCaptured(hipStream))
         return refuseCapture(hipStream);

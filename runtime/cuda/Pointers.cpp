@@ -101,8 +101,9 @@ static Result attribute(const std::optional<Allocation> &found, void *pointer, i
       DeviceServices::shareHostMemory();
     return put(out, a.device ? a.device + offset : nullptr);
   case kPointerHostPointer:
-    return put(out, found && (isHost(a) || a.kind == AllocationKind::Managed) ? a.base + offset
-                                                                              : nullptr);
+    if (!found) // for all that the driver knows it is the host's
+      return put(out, pointer);
+    return put(out, isHost(a) || a.kind == AllocationKind::Managed ? a.base + offset : nullptr);
   case kPointerBufferId:
   case kPointerMemoryBlockId:
     return put(out, a.id);
@@ -169,8 +170,8 @@ Result cuPointerGetAttribute(void *out, int which, void *pointer) {
   });
 }
 
-// Unlike the single query, an address that is not known gives zeroes, and no context is needed to
-// know none.
+// Unlike the single query, an address that is not known gives zeroes, but is its own of the host,
+// and no context is needed to know none.
 Result cuPointerGetAttributes(unsigned count, int *which, void **out, void *pointer) {
   return call(RUBIA_CALL(count, which, out, pointer), [&]() -> Result {
     if (!count || !which || !out || llvm::is_contained(llvm::ArrayRef(out, count), nullptr))

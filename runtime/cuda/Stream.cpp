@@ -480,21 +480,27 @@ Result cuStreamGetDevice(Stream *stream, int *device) {
                    [](const Stream &found) { return found.context->device.ordinal; });
 }
 
-// Memory attached to a stream is only ever less visible than ours is: nothing to do.
-Result cuStreamAttachMemAsync(Stream *stream, void *pointer, size_t, unsigned flags) {
-  return callOn(RUBIA_CALL(stream, pointer, flags), stream, [&](Context &context) {
+// Memory attached to a stream is only ever less visible than ours is: nothing to do. It is attached
+// as a whole, and to the default stream by its name only.
+Result cuStreamAttachMemAsync(Stream *stream, void *pointer, size_t bytes, unsigned flags) {
+  return callOn(RUBIA_CALL(stream, pointer, bytes, flags), stream, [&](Context &context) {
     return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
       if (Result result = refuseCapture(hipStream))
         return result;
-      if (flags != 1 && flags != 2 && flags != 4) // CU_MEM_ATTACH_GLOBAL, HOST, SINGLE
+      constexpr unsigned kGlobal = 1, kHost = 2, kSingle = 4; // CU_MEM_ATTACH_*
+      if ((flags != kGlobal && flags != kHost && flags != kSingle) || (flags == kSingle && !stream))
         return kInvalidValue;
       if (Result result = checkLegacyStream(context, hipStream))
         return result;
       if (Result result = checkUnsafe())
         return result;
       std::optional<Allocation> found = findAllocation(pointer); // none: managed variables
-      return !pointer || (found && found->kind != AllocationKind::Managed) ? kInvalidValue
-                                                                           : kSuccess;
+      if (!pointer)
+        return kInvalidValue;
+      return !found || (found->kind == AllocationKind::Managed && found->base == pointer &&
+                        (!bytes || bytes == found->size))
+                 ? kSuccess
+                 : kInvalidValue;
     });
   });
 }

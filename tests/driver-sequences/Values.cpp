@@ -176,9 +176,55 @@ SEQUENCE(values_of_node_attributes) {
   }
 }
 
+SEQUENCE(lengths_attached_to_streams) {
+  Plain s;
+  Pointer managed = kNone;
+  cu("cuMemAllocManaged", &managed, size_t(1) << 20, 1u);
+  for (size_t bytes : {size_t(0), size_t(5), size_t(4096), size_t(1) << 20, size_t(1) << 21})
+    for (unsigned flags : {1u, 2u, 4u})
+      say("%zu, flags %u: %d", bytes, flags,
+          quiet("cuStreamAttachMemAsync", s.stream, managed, bytes, flags));
+  say("inside: %d", quiet("cuStreamAttachMemAsync", s.stream, at(managed, 4096), size_t(0), 4u));
+  for (uintptr_t stream : {0, 1, 2})
+    say("stream %d: %d", int(stream),
+        quiet("cuStreamAttachMemAsync", Pointer(stream), managed, size_t(0), 4u));
+}
+
+SEQUENCE(lists_of_unknown_addresses) {
+  Plain s;
+  static int pageable[64];
+  Pointer freed = kNone;
+  quiet("cuMemAlloc_v2", &freed, size_t(64 << 20));
+  quiet("cuMemFree_v2", freed);
+  for (Pointer address : {Pointer(pageable), freed, Pointer(uintptr_t(0x123456)), kNone}) {
+    int ids[] = {3, 4, 11, 12, 13, 7, 16, 17, 19, 18};
+    uint64_t values[10] = {};
+    void *out[10];
+    for (int i = 0; i < 10; ++i)
+      out[i] = &values[i];
+    say("%d", quiet("cuPointerGetAttributes", 10u, &ids[0], &out[0], address));
+    for (int i = 0; i < 10; ++i)
+      say("  attribute %d: %s", ids[i],
+          !values[i]                      ? "0"
+          : Pointer(values[i]) == address ? "the address"
+                                          : "another");
+  }
+}
+
 constexpr const char *kText = ".version 7.0\n.target sm_80\n.address_size 64\n"
                               ".visible .entry one(.param .u64 p) { ret; }\n"
                               ".visible .entry two() { ret; }\n";
+
+SEQUENCE(fills_of_nothing) {
+  Plain s;
+  cu("cuMemsetD16_v2", at(s.memory, 1), (unsigned short)1, size_t(0));
+  cu("cuMemsetD32_v2", at(s.memory, 1), 1u, size_t(0));
+  cu("cuMemsetD32_v2", at(s.memory, 1), 1u, size_t(1));
+  cu("cuMemsetD32Async", at(s.memory, 1), 1u, size_t(0), s.stream);
+  cu("cuMemsetD2D32_v2", at(s.memory, 1), size_t(3), 1u, size_t(0), size_t(5));
+  cu("cuMemsetD2D32_v2", at(s.memory, 1), size_t(3), 1u, size_t(5), size_t(0));
+  cu("cuMemsetD2D16_v2", at(s.memory, 1), size_t(3), (unsigned short)1, size_t(0), size_t(5));
+}
 
 } // namespace
 } // namespace sequences
