@@ -3,6 +3,7 @@
 // windows of memory, lengths, addresses that nobody knows, handles of libraries.
 #include "tests/driver-sequences/Sequence.h"
 #include <cstring>
+#include <thread>
 
 namespace sequences {
 namespace {
@@ -208,6 +209,23 @@ SEQUENCE(lists_of_unknown_addresses) {
           !values[i]                      ? "0"
           : Pointer(values[i]) == address ? "the address"
                                           : "another");
+  }
+}
+
+SEQUENCE(invalid_captures_ended_elsewhere) {
+  Plain s;
+  for (int mode : {0, 1, 2}) {
+    cu("cuStreamBeginCapture_v2", s.stream, mode);
+    std::thread([&] {
+      quiet("cuCtxSetCurrent", s.context);
+      cu("cuStreamSynchronize", s.stream);
+      Pointer graph = kUntouched;
+      cu("cuStreamEndCapture", s.stream, &graph);
+      say("graph %s", graph ? "untouched" : "null");
+    }).join();
+    sayCapture(s.stream);
+    Pointer graph = kNone;
+    cu("cuStreamEndCapture", s.stream, &graph);
   }
 }
 

@@ -398,10 +398,10 @@ static Result endCapture(void *hipStream, Graph **out) {
     return kStreamCaptureUnmatched;
   }
   Result result = kSuccess;
-  if (own->mode != kRelaxedCapture && own->thread != std::this_thread::get_id())
-    result = kStreamCaptureWrongThread;
-  else if (own->isInvalid)
+  if (own->isInvalid)
     result = kStreamCaptureInvalidated;
+  else if (own->mode != kRelaxedCapture && own->thread != std::this_thread::get_id())
+    result = kStreamCaptureWrongThread;
   else if (!isJoined(*own))
     result = kStreamCaptureUnjoined;
   end(*own);
