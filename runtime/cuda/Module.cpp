@@ -275,6 +275,8 @@ static Result readLibrary(Library &library, LoadedImage read, const void *caller
 // the compiler cannot be started is none of the image: the program may try again.
 static Result loadLibrary(Library **library, LoadedImage read, const void *caller,
                           JitOptions options, bool isLazy) {
+  if (!options.areValid())
+    return kInvalidValue;
   auto made = std::make_unique<Library>();
   std::string text;
   const LogLevel level = read.level;
@@ -403,12 +405,15 @@ static Function *functionOf(Owner &owner, StringMap<std::unique_ptr<Function>> &
   return function.get();
 }
 
-static Function *functionIn(Module &module, StringRef name) {
-  return functionOf(module, module.functions, module.loaded->manifest(), name, &module, nullptr);
-}
-
 static Function *kernelIn(Library &library, StringRef name) {
   return functionOf(library, library.kernels, *library.manifest, name, nullptr, &library);
+}
+
+// Of a library's module it is the kernel, which cuKernelGetFunction gives too.
+static Function *functionIn(Module &module, StringRef name) {
+  if (module.library)
+    return kernelIn(*module.library, name);
+  return functionOf(module, module.functions, module.loaded->manifest(), name, &module, nullptr);
 }
 
 static Result globalIn(Context &context, Module &module, void **address, size_t *bytes,
@@ -466,10 +471,12 @@ Result cuModuleLoad(Module **module, const char *path) {
 
 Result cuModuleUnload(Module *module) {
   return callToRelease(RUBIA_CALL(module), module, [&](Context &current) {
-    if (!modules.contains(module) || module->library)
+    if (!modules.contains(module))
       return kInvalidHandle;
     if (Result result = checkUnsafe())
       return result;
+    if (module->library)
+      return kNotPermitted;
     finishKernels(*module->context);
     unloadModule(module);
     (void)hip().call<hipSetDevice>(current.device.hipDevice);

@@ -233,6 +233,32 @@ constexpr const char *kText = ".version 7.0\n.target sm_80\n.address_size 64\n"
                               ".visible .entry one(.param .u64 p) { ret; }\n"
                               ".visible .entry two() { ret; }\n";
 
+SEQUENCE(handles_of_libraries) {
+  Plain s;
+  Pointer library = kNone, module = kNone, kernel = kNone, byKernel = kNone, byModule = kNone;
+  auto load = [&](std::vector<int> options, std::vector<void *> values) {
+    say("options: %d", quiet("cuLibraryLoadData", &library, static_cast<const void *>(kText),
+                             options.data(), values.data(), unsigned(options.size()),
+                             static_cast<int *>(nullptr), static_cast<void **>(nullptr), 0u));
+  };
+  load({200}, {nullptr});
+  load({-1}, {nullptr});
+  load({0}, {nullptr});
+  load({0}, {Pointer(uintptr_t(32))});
+  load({}, {});
+  cu("cuLibraryGetModule", &module, library);
+  cu("cuLibraryGetKernel", &kernel, library, "one");
+  cu("cuKernelGetFunction", &byKernel, kernel);
+  cu("cuModuleGetFunction", &byModule, module, "one");
+  say("one function: %d", byKernel == byModule);
+  Pointer listed[2] = {};
+  cu("cuModuleEnumerateFunctions", &listed[0], 2u, module);
+  say("listed: %d", listed[0] == byModule || listed[1] == byModule);
+  cu("cuFuncGetModule", &module, byKernel);
+  cu("cuModuleUnload", module);
+  cu("cuLibraryUnload", library);
+}
+
 SEQUENCE(fills_of_nothing) {
   Plain s;
   cu("cuMemsetD16_v2", at(s.memory, 1), (unsigned short)1, size_t(0));
