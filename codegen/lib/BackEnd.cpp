@@ -101,6 +101,7 @@ public:
       legacy::PassManager::add(makeFreeValues());
     }
     if (pass->getPassName() == kSelection) {
+      legacy::PassManager::add(makeOpaqueAddresses());
       legacy::PassManager::add(makeNarrowProducts());
       legacy::PassManager::add(makeCarryChains());
       legacy::PassManager::add(makeMaskValues());

@@ -17,4 +17,8 @@ llvm::Value *makeOpaque(llvm::IRBuilder<> &b, llvm::Value *value);
 /// A pass to be run right behind selection: opaque values become plain copies.
 llvm::Pass *makeOpaqueCopies();
 
+/// A pass to be run right before selection: addresses of atomic loads that may be of private memory
+/// are different ones for each lane, for all that selection knows (docs/errata.md).
+llvm::Pass *makeOpaqueAddresses();
+
 } // namespace rubia::codegen

@@ -175,6 +175,30 @@ TEST(Errata, ProductsOf24BitsAreAddedWhole) {
             {.arch = arch});
 }
 
+// Each thread has local memory of its own at the address. Long computations of what is loaded were
+// those of one thread.
+TEST(Errata, VolatileLoadsOfLocalMemory) {
+  std::string body = ".local .align 4 .b8 own[4];\n .reg .b64 p;\n .reg .b32 v, t;\n"
+                     " mov.u64 p, own;\n cvta.local.u64 p, p;\n st.volatile.u32 [p], a;\n"
+                     " ld.volatile.u32 v, [p];\n bfe.s32 v, v, 3, 5;\n";
+  constexpr int kRounds = 6;
+  for (int i = 0; i < kRounds; ++i)
+    body += "mul.lo.u32 v, v, 0x9e3779b9;\n shr.u32 t, v, 15;\n xor.b32 v, v, t;\n";
+  for (const char *arch : rubia::test::testTargets())
+    check({body + "xor.b32 d, v, b",
+           Kind::I32,
+           {Kind::I32, Kind::I32},
+           [](uint64_t a, uint64_t b, uint64_t, uint64_t) -> uint64_t {
+             uint32_t v = uint32_t(int32_t(uint32_t(a) << 24) >> 27);
+             for (int i = 0; i < kRounds; ++i) {
+               v *= 0x9e3779b9;
+               v ^= v >> 15;
+             }
+             return v ^ uint32_t(b);
+           }},
+          {.arch = arch});
+}
+
 // LLVM's own f32 division in a unit that flushes denormals loses the residual of dividends up to
 // 2^-102.
 TEST(Errata, FlushingDivisionOfSmallDividends) {
