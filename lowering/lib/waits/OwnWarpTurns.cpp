@@ -170,12 +170,13 @@ void Search::findCandidates() {
       continue;
     std::optional<Candidate> found = candidateFor(loop);
     // Of loops within each other that share a header, an inner one may wait for what the outer
-    // does.
+    // does. To LLVM they are one: no lock can be kept in the inner one alone.
     if (loop.latches.size() > 1 && !(found && found->needsTurns))
       for (uint32_t latch : loop.latches) {
         std::optional<Candidate> inner = candidateFor(graph.loopOf(loop.header, latch));
         if (inner && inner->needsTurns) {
           found = std::move(inner);
+          found->isKept = false;
           break;
         }
       }

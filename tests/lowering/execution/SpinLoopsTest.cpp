@@ -330,6 +330,19 @@ TEST(SpinLoopExecution, LoopsOnTwoWaysThatAnswerEachOther) {
   EXPECT_EQ(result[7], 2470u); // the squares up to 19
 }
 
+TEST(SpinLoopExecution, LockThatIsTakenInEachRoundOfALoop) {
+  // One label for both: to LLVM that is one loop, from which it makes two.
+  std::string ptx = executable(std::string(R"(
+    mov.u32 %r1, 0;
+  AGAIN:
+    atom.global.cas.b32 %r0, [%buf], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra AGAIN;)") +
+                               kCount + R"(
+    st.release.gpu.global.u32 [%buf], 0;
+    mad.lo.u32 %r2, %r2, 5, %r9;
+    add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; @%p1 bra AGAIN;)");
+  EXPECT_EQ(runOnAllTargets(ptx, {0, 0}, ofThreads(64)), (std::vector<uint32_t>{0, 192}));
+}
+
 TEST(SpinLoopExecution, OneLockOnTwoWays) {
   // One way's first attempt stands in front of its loop, the other way's loop is unrolled. Each
   // computes the address by itself, in two steps in one register. Then all wait for their turn.
