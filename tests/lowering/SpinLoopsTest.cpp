@@ -284,6 +284,26 @@ TEST(SpinLoops, SemaphoresAreWaitedFor) {
   EXPECT_EQ(treatment(take + "bar.sync 0; red.global.add.u32 [%rd0], -1;"), "W");
 }
 
+// Who hands something on with the next value, or only looks, takes no lock.
+TEST(SpinLoops, WhatIsTakenIsReleased) {
+  auto kept = [](const std::string &take, const std::string &release) {
+    return treatment("L: atom.global." + take + "; setp.ne.u32 %p0, %r0, 0; @%p0 bra L;\n" +
+                     release + ";");
+  };
+  EXPECT_EQ(kept("cas.b32 %r0, [%rd1], 0, 1", "st.volatile.global.u32 [%rd1], 0"), "K");
+  EXPECT_EQ(kept("cas.b32 %r0, [%rd1], 0, 1", "st.volatile.global.u32 [%rd1], 2"), "S");
+  EXPECT_EQ(kept("cas.b32 %r0, [%rd1], 0, 1", "atom.global.exch.b32 %r1, [%rd1], 2"), "S");
+  EXPECT_EQ(kept("cas.b32 %r0, [%rd1], 0, 1", "atom.global.add.u32 %r1, [%rd1], -1"), "K");
+  EXPECT_EQ(kept("cas.b32 %r0, [%rd1], 0, 0", "st.volatile.global.u32 [%rd1], 0"), "S");
+  EXPECT_EQ(kept("or.b32 %r0, [%rd1], 1", "st.volatile.global.u32 [%rd1], 0"), "K");
+  EXPECT_EQ(kept("or.b32 %r0, [%rd1], 0", "st.volatile.global.u32 [%rd1], 1"), "S");
+  EXPECT_EQ(kept("cas.b32 %r0, [%rd1], 0, 1", "atom.global.or.b32 %r1, [%rd1], 0;"
+                                              "st.volatile.global.u32 [%rd1+4], %r1; bar.sync 0;"
+                                              "st.volatile.global.u32 [%rd1], 0"),
+            "S")
+      << "released behind the barrier";
+}
+
 // Each attempt of a loop that was unrolled writes what the others write.
 TEST(SpinLoops, AttemptsAreNoReleases) {
   auto twice = [](const std::string &second) {

@@ -4,14 +4,58 @@
 
 using namespace llvm;
 
+namespace rubia::ptx::Op {
+extern const Operation Atom, St;
+} // namespace rubia::ptx::Op
+namespace rubia::ptx::Mod {
+extern const Modifier Add, Cas, Exch, Or, Xor;
+} // namespace rubia::ptx::Mod
+
 namespace rubia::lowering {
 namespace {
 
+// Whether two operands have one value, in whatever round.
+bool isSameValue(const Definitions &definitions, const ptx::Operand &a, const ptx::Operand &b) {
+  if (a.kind == ptx::Operand::Kind::Register && b.kind == a.kind && a.reg == b.reg)
+    return definitions.of(a.reg).size() == 1;
+  const std::optional<uint64_t> value = definitions.constant(a);
+  return value && value == definitions.constant(b);
+}
+
+// Whether an atomic operation only looks: it writes what is there.
+bool isAtomicLoad(const Definitions &definitions, const ptx::Instruction &instruction) {
+  if (instruction.op() != ptx::Op::Atom)
+    return false;
+  const auto &spelling = *instruction.spelling;
+  if (spelling.has(ptx::Mod::Cas))
+    return isSameValue(definitions, instruction.operands[2], instruction.operands[3]);
+  return (spelling.has(ptx::Mod::Add) || spelling.has(ptx::Mod::Or) ||
+          spelling.has(ptx::Mod::Xor)) &&
+         definitions.constant(instruction.operands[2]) == 0;
+}
+
+bool isTake(const Definitions &definitions, const ptx::Instruction &instruction) {
+  return isExchange(instruction) && !isAtomicLoad(definitions, instruction);
+}
+
 // Whether an instruction may release what somebody takes at a place.
-bool mayRelease(const ptx::Instruction &instruction, const ptx::Operand &lock) {
+bool mayRelease(const Definitions &definitions, const ptx::Instruction &instruction,
+                const ptx::Operand &lock) {
   const ptx::Operand *address = addressOf(instruction);
   return address && instruction.guard.reg == ptx::kNone && does(instruction, effects::Writes) &&
-         isSamePlace(*address, lock);
+         isSamePlace(*address, lock) && !isAtomicLoad(definitions, instruction);
+}
+
+// Whether the release of what a compare-and-swap takes brings another value than it expects: then
+// it hands something on, to whoever expects that.
+bool handsOn(const Definitions &definitions, const ptx::Instruction &take,
+             const ptx::Instruction &release) {
+  if (!take.spelling->has(ptx::Mod::Cas))
+    return false;
+  const bool isSwap = release.op() == ptx::Op::Atom && release.spelling->has(ptx::Mod::Exch);
+  if (release.op() != ptx::Op::St && !isSwap)
+    return false;
+  return !isSameValue(definitions, take.operands[2], release.operands[isSwap ? 2 : 1]);
 }
 
 // Whether an instruction does what another one does, with the same values: what takes a lock stands
@@ -19,12 +63,8 @@ bool mayRelease(const ptx::Instruction &instruction, const ptx::Operand &lock) {
 bool isSameAttempt(const Definitions &definitions, const ptx::Instruction &a,
                    const ptx::Instruction &b) {
   auto isSame = [&](const ptx::Operand &one, const ptx::Operand &other) {
-    if (one.kind == ptx::Operand::Kind::Address)
-      return isSamePlace(one, other);
-    if (one.kind == ptx::Operand::Kind::Register && other.kind == one.kind && one.reg == other.reg)
-      return definitions.of(one.reg).size() == 1;
-    const std::optional<uint64_t> value = definitions.constant(one);
-    return value && value == definitions.constant(other);
+    return one.kind == ptx::Operand::Kind::Address ? isSamePlace(one, other)
+                                                   : isSameValue(definitions, one, other);
   };
   return a.spelling->text == b.spelling->text && a.operands.size() == b.operands.size() &&
          all_of(drop_begin(zip(a.operands, b.operands)),
@@ -105,7 +145,7 @@ private:
 
   std::optional<uint32_t> releaseIn(uint32_t block) const {
     if (block >= graph.codeBlocks() ||
-        !mayRelease(function.body[graph.blocks[block].branch()], lock))
+        !mayRelease(loop.definitions, function.body[graph.blocks[block].branch()], lock))
       return std::nullopt;
     return graph.blocks[block].branch();
   }
@@ -142,37 +182,44 @@ private:
 } // namespace
 
 DenseSet<uint32_t> possibleReleases(const ptx::Function &function) {
+  if (none_of(function.body, isExchange))
+    return {};
+  const Definitions definitions(function);
   SmallVector<const ptx::Operand *> locks;
   for (const ptx::Instruction &instruction : function.body)
-    if (isExchange(instruction))
+    if (isTake(definitions, instruction))
       if (const ptx::Operand *address = addressOf(instruction))
         locks.push_back(address);
   DenseSet<uint32_t> releases;
-  if (!locks.empty())
-    for (auto [index, instruction] : enumerate(function.body))
-      if (any_of(locks, [&](const ptx::Operand *lock) { return mayRelease(instruction, *lock); }))
-        releases.insert(uint32_t(index));
+  for (auto [index, instruction] : enumerate(function.body))
+    if (any_of(locks, [&](const ptx::Operand *lock) {
+          return mayRelease(definitions, instruction, *lock);
+        }))
+      releases.insert(uint32_t(index));
   return releases;
 }
 
 bool releasesInside(const LoopValues &loop, uint32_t take) {
   const ptx::Function &function = loop.function;
-  if (!isExchange(function.body[take]))
+  if (!isTake(loop.definitions, function.body[take]))
     return false;
   const ptx::Operand &lock = *addressOf(function.body[take]);
   return any_of(loop.instructions.set_bits(), [&](unsigned index) {
     const ptx::Operand *address = addressOf(function.body[index]);
     return index != take && address && does(function.body[index], effects::Writes) &&
-           isSamePlace(*address, lock) &&
+           isSamePlace(*address, lock) && !isAtomicLoad(loop.definitions, function.body[index]) &&
            !isSameAttempt(loop.definitions, function.body[index], function.body[take]);
   });
 }
 
 std::optional<uint32_t> releaseOf(const LoopValues &loop, uint32_t take, const CallFacts &calls) {
   const ptx::Instruction &instruction = loop.function.body[take];
-  if (!isExchange(instruction))
+  if (!isTake(loop.definitions, instruction))
     return std::nullopt;
-  return CriticalSection(loop, *addressOf(instruction), calls).release();
+  std::optional<uint32_t> release = CriticalSection(loop, *addressOf(instruction), calls).release();
+  if (release && handsOn(loop.definitions, instruction, loop.function.body[*release]))
+    return std::nullopt;
+  return release;
 }
 
 } // namespace rubia::lowering

@@ -343,6 +343,39 @@ TEST(SpinLoopExecution, LockThatIsTakenInEachRoundOfALoop) {
   EXPECT_EQ(runOnAllTargets(ptx, {0, 0}, ofThreads(64)), (std::vector<uint32_t>{0, 192}));
 }
 
+TEST(SpinLoopExecution, WaitsByAtomicOperationsThatTakeNothing) {
+  // Of each two threads the even one hands its number on, and gets the other one's back.
+  auto handsOn = [](const std::string &even, const std::string &odd) {
+    std::string ptx = executable(R"(
+      and.b32 %r1, %tid, -2; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd1, %buf;
+      mov.u32 %r2, 0; sub.u32 %r1, %tid, %r1; setp.ne.u32 %p0, %r1, 0; @%p0 bra ODD;
+    EVEN:
+      )" + even + R"(
+      st.volatile.global.u32 [%rd1+4], %tid; membar.gl; atom.global.exch.b32 %r0, [%rd1], 1;
+      add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 5; @%p2 bra EVEN; bra END;
+    ODD:
+      )" + odd + R"(
+      ld.volatile.global.u32 %r3, [%rd1+4]; add.u32 %r4, %r4, %r3; membar.gl;
+      st.volatile.global.u32 [%rd1], 0;
+      add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 5; @%p2 bra ODD;
+      st.global.u32 [%mine], %r4;
+    END:)");
+    std::vector<uint32_t> expected(64, 0);
+    for (uint32_t thread = 1; thread < 64; thread += 2)
+      expected[thread] = 5 * (thread - 1);
+    EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(64, 0), ofThreads(64)), expected) << ptx;
+  };
+  const std::string wait = "setp.ne.u32 %p1, %r0, ";
+  handsOn("mov.u32 %r4, 0; X: atom.global.or.b32 %r0, [%rd1], 0; " + wait + "0; @%p1 bra X;",
+          "Y: atom.global.or.b32 %r0, [%rd1], 0; " + wait + "1; @%p1 bra Y;");
+  handsOn("X: atom.global.add.u32 %r0, [%rd1], 0; setp.eq.u32 %p1, %r0, 0; @%p1 bra XX;"
+          "atom.global.or.b32 %r0, [%rd1], 0; " +
+              wait + "0; @%p1 bra X; XX:",
+          "Y: atom.global.cas.b32 %r0, [%rd1], 1, 1; " + wait + "1; @%p1 bra Y;");
+  handsOn("X: atom.global.cas.b32 %r0, [%rd1], 0, 5; " + wait + "0; @%p1 bra X;",
+          "Y: atom.global.cas.b32 %r0, [%rd1], 1, 7; " + wait + "1; @%p1 bra Y;");
+}
+
 TEST(SpinLoopExecution, OneLockOnTwoWays) {
   // One way's first attempt stands in front of its loop, the other way's loop is unrolled. Each
   // computes the address by itself, in two steps in one register. Then all wait for their turn.
