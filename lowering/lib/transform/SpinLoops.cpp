@@ -233,14 +233,17 @@ void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
   auto exits = [&](const ptx::Instruction &call) { return mayExit(unit, call); };
   const CallFacts calls = callFacts(unit, exits);
   DenseSet<uint32_t> ordered;
+  DenseMap<uint32_t, BasicBlock *> added = headers;
   BitVector done(unsigned(fn.ptxFunction().body.size()));
   for (const OwnWarpTurns &turns : findOwnWarpTurns(fn.ptxFunction(), graph, calls)) {
     std::vector<std::string> names;
     for (const OwnWarpWait &wait : turns.waits)
       names.push_back(describe(fn, wait));
+    const uint32_t number = uint32_t(graph.blocks.size());
     BasicBlock *enter = takeTurns(fn, starts, headers, leave, graph, turns, names);
     if (!enter)
       continue;
+    added[number] = enter; // loops around the turns begin there
     for (unsigned block : turns.blocks.set_bits())
       if (block < graph.codeBlocks())
         done.set(graph.blocks[block].first, graph.blocks[block].end);
@@ -251,7 +254,7 @@ void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
   }
   for (const OwnWarpWait &wait : findOwnWarpWaits(fn.ptxFunction(), graph, calls, done)) {
     BasicBlock *header = wait.header < graph.codeBlocks() ? starts[graph.blocks[wait.header].first]
-                                                          : headers.lookup(wait.header);
+                                                          : added.lookup(wait.header);
     for (uint32_t branch : wait.answered)
       if (ordered.insert(branch).second)
         letAnswersGoFirst(fn, header, starts[branch]);

@@ -376,6 +376,24 @@ TEST(SpinLoopExecution, WaitsByAtomicOperationsThatTakeNothing) {
           "Y: atom.global.cas.b32 %r0, [%rd1], 1, 7; " + wait + "1; @%p1 bra Y;");
 }
 
+TEST(SpinLoopExecution, ABarrierThatIsACountOnTwoWays) {
+  // Who has come last on one of them passes by the loop.
+  std::string ptx = executable(R"(
+    rem.u32 %r0, %tid, 3; setp.eq.u32 %p0, %r0, 0; @%p0 bra OTHER;
+    atom.global.add.u32 %r0, [%buf], 1;
+    ld.acquire.gpu.global.u32 %r0, [%buf]; setp.ge.u32 %p1, %r0, 24; @%p1 bra END;
+  PAUSE:
+    nanosleep.u32 20;
+    ld.acquire.gpu.global.u32 %r0, [%buf]; setp.lt.u32 %p1, %r0, 24; @%p1 bra PAUSE;
+    bra END;
+  OTHER:
+    atom.global.add.u32 %r0, [%buf], 1;
+  WAIT:
+    ld.acquire.gpu.global.u32 %r0, [%buf]; setp.lt.u32 %p1, %r0, 24; @%p1 bra WAIT;
+  END:)");
+  EXPECT_EQ(runOnAllTargets(ptx, {0}, ofThreads(24)), std::vector<uint32_t>{24});
+}
+
 TEST(SpinLoopExecution, OneLockOnTwoWays) {
   // One way's first attempt stands in front of its loop, the other way's loop is unrolled. Each
   // computes the address by itself, in two steps in one register. Then all wait for their turn.
