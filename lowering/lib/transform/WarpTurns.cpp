@@ -193,6 +193,7 @@ void Turns::makeFrame() {
   entered = slot(maskType);
   rounds = slot(b.getInt32Ty());
   begin(b, enter);
+  meet(b); // or a loop around the turns would begin where they do, and be one with theirs
   Value *all = ballot(b, b.getTrue());
   // Those that never come there may be the ones who have to answer.
   if (any_of(turns.waits, [](const OwnWarpWait &wait) { return !wait.answered.empty(); })) {

@@ -394,6 +394,30 @@ TEST(SpinLoopExecution, ABarrierThatIsACountOnTwoWays) {
   EXPECT_EQ(runOnAllTargets(ptx, {0}, ofThreads(24)), std::vector<uint32_t>{24});
 }
 
+TEST(SpinLoopExecution, WhatAllDoInALoopWhoseRoundsBeginInTurns) {
+  // An atomic operation that may answer the loops before is the first of each round, so that
+  // threads take turns up to there. The vote behind it is of all.
+  std::string ptx = executable(R"(
+    and.b32 %r1, %tid, -2; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd1, %buf;
+    setp.eq.u32 %p0, %r1, %tid; mov.u32 %r7, 0; @%p0 bra FIRST;
+  SECOND:
+    atom.global.or.b32 %r0, [%rd1], 0; setp.ne.u32 %p1, %r0, 1; @%p1 bra SECOND;
+    add.u32 %r7, %r7, %r0; bra BOTH;
+  FIRST:
+    ld.relaxed.gpu.global.u32 %r0, [%rd1]; setp.ne.u32 %p1, %r0, 0; @%p1 bra FIRST;
+    st.release.gpu.global.u32 [%rd1], 1;
+  BOTH:
+    mov.u32 %r2, 0;
+  NEXT:
+    atom.global.add.u32 %r3, [%rd1+512], 0;
+    vote.sync.ballot.b32 %r4, %p0, -1; add.u32 %r7, %r7, %r4;
+    add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 2; @%p1 bra NEXT;
+    st.global.u32 [%mine+256], %r7;)");
+  std::vector<uint32_t> result = runOnAllTargets(ptx, std::vector<uint32_t>(256, 0), ofThreads(64));
+  for (uint32_t thread = 0; thread < 64; ++thread)
+    EXPECT_EQ(result[64 + thread], 0xaaaaaaaa + thread % 2) << thread;
+}
+
 TEST(SpinLoopExecution, OneLockOnTwoWays) {
   // One way's first attempt stands in front of its loop, the other way's loop is unrolled. Each
   // computes the address by itself, in two steps in one register. Then all wait for their turn.
