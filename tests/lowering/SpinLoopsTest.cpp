@@ -398,7 +398,7 @@ TEST(SpinLoops, AnswersOnAnotherWayOfAJumpTable) {
     L: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L; bra E;
     S: )" + third + " E:");
   };
-  EXPECT_EQ(table("%tid.x", "st.volatile.global.u32 [%rd0], 1;"), "W");
+  EXPECT_EQ(table("%tid.x", "st.volatile.global.u32 [%rd0], 1;"), "S");
   EXPECT_EQ(table("%tid.x", "bar.sync 0; st.volatile.global.u32 [%rd0], 1;"), "-");
   EXPECT_EQ(table("%ctaid.x", "st.volatile.global.u32 [%rd0], 1;"), "-");
 }

@@ -101,6 +101,18 @@ struct Group {
   BitVector blocks, members;
 };
 
+// No block is of two groups.
+void add(std::vector<Group> &groups, Group group) {
+  erase_if(groups, [&](const Group &other) {
+    if (!group.blocks.anyCommon(other.blocks))
+      return false;
+    group.blocks |= other.blocks;
+    group.members |= other.members;
+    return true;
+  });
+  groups.push_back(std::move(group));
+}
+
 class Search {
 public:
   Search(const ptx::Function &function, const ControlFlowGraph &graph, const CallFacts &calls)
@@ -142,8 +154,10 @@ private:
   std::optional<Candidate> candidateFor(const LoopValues &loop, uint32_t index) const;
   void followFrom(const LoopValues &loop, Candidate &candidate) const;
   bool keptMayWaitFor(const Candidate &kept, const Candidate &other) const;
-  bool areOnDifferentWays(uint32_t branch, const Candidate &one, const Candidate &other) const;
-  void addMutual(std::vector<Group> &groups) const;
+  Group emptyGroup() const {
+    return {BitVector(unsigned(graph.blocks.size())), BitVector(unsigned(candidates.size()))};
+  }
+  void addWays(std::vector<Group> &groups) const;
   bool grow(Group &group) const;
   std::vector<Group> findGroups() const;
   void addLoops(OwnWarpTurns &turns) const;
@@ -281,55 +295,43 @@ void Search::followFrom(const LoopValues &loop, Candidate &candidate) const {
   }
 }
 
-// Whether each of the loops lies on a way from a branch that does not lead to the other one,
-// without coming to the branch again.
-bool Search::areOnDifferentWays(uint32_t branch, const Candidate &one,
-                                const Candidate &other) const {
-  const uint32_t from = graph.blockOf(branch);
-  bool leadsToOne = false, leadsToOther = false;
-  for (uint32_t way : graph.blocks[from].successors) {
-    BitVector reached(unsigned(graph.blocks.size()));
-    reached.set(from);
-    SmallVector<uint32_t> open{way};
-    while (!open.empty()) {
-      const uint32_t block = open.pop_back_val();
-      if (reached.test(block))
-        continue;
-      reached.set(block);
-      append_range(open, graph.blocks[block].successors);
+// Loops on two ways from a branch that may wait for each other: neither way can go first. Nor does
+// one of a table's. Locks that are kept until their release wait for nobody meanwhile.
+void Search::addWays(std::vector<Group> &groups) const {
+  for (uint32_t branch : branches) {
+    SmallVector<std::pair<unsigned, const BitVector *>> waiting;
+    for (auto [number, candidate] : enumerate(candidates)) {
+      const auto *found = find(candidate.wait.answered, branch);
+      if (found != candidate.wait.answered.end() && isOfMemory(candidate.wait.poll) &&
+          (candidate.needsTurns || (candidate.isWatched && !candidate.isKept)))
+        waiting.push_back(
+            {unsigned(number), &candidate.beside[size_t(found - candidate.wait.answered.begin())]});
     }
-    const bool toOne = reached.test(one.wait.header), toOther = reached.test(other.wait.header);
-    leadsToOne |= toOne && !toOther;
-    leadsToOther |= toOther && !toOne;
-  }
-  return leadsToOne && leadsToOther;
-}
-
-// Loops on two ways from a branch that may wait for each other: neither way can go first. Locks
-// that are kept until their release wait for nobody meanwhile.
-void Search::addMutual(std::vector<Group> &groups) const {
-  auto mayTakeTurns = [&](const Candidate &candidate) {
-    return (candidate.needsTurns || (candidate.isWatched && !candidate.isKept)) &&
-           isOfMemory(candidate.wait.poll);
-  };
-  for (size_t number = 0; number < candidates.size(); ++number)
-    for (size_t before = 0; before < number; ++before) {
-      const Candidate &one = candidates[before], &other = candidates[number];
-      if (!mayTakeTurns(one) || !mayTakeTurns(other))
-        continue;
-      for (auto [branch, ways] : zip(one.wait.answered, one.beside)) {
-        const auto *found = find(other.wait.answered, branch);
-        if (found == other.wait.answered.end() || !areOnDifferentWays(branch, one, other))
-          continue;
-        Group group{one.blocks, BitVector(unsigned(candidates.size()))};
-        group.blocks |= ways;
-        group.blocks |= other.blocks;
-        group.blocks |= other.beside[size_t(found - other.wait.answered.begin())];
-        group.members.set(unsigned(before));
-        group.members.set(unsigned(number));
-        groups.push_back(std::move(group));
+    const bool isTable = choiceOf(function.body[branch]);
+    if (waiting.size() < (isTable ? 1 : 2))
+      continue;
+    const uint32_t from = graph.blockOf(branch);
+    std::vector<BitVector> reached; // by each way, without coming to the branch again
+    for (uint32_t way : graph.blocks[from].successors)
+      reached.push_back(graph.reachedFrom(way, from));
+    auto aWayLeadsOnlyTo = [&](unsigned one, unsigned other) {
+      return any_of(reached, [&](const BitVector &blocks) {
+        return blocks.test(candidates[one].wait.header) &&
+               !blocks.test(candidates[other].wait.header);
+      });
+    };
+    Group group = emptyGroup();
+    for (auto [one, ways] : waiting)
+      if (isTable || any_of(waiting, [&, one = one](const auto &other) {
+            return aWayLeadsOnlyTo(one, other.first) && aWayLeadsOnlyTo(other.first, one);
+          })) {
+        group.members.set(one);
+        group.blocks |= candidates[one].blocks;
+        group.blocks |= *ways;
       }
-    }
+    if (group.members.any())
+      add(groups, std::move(group));
+  }
 }
 
 // Takes in the waits whose loops are inside. Who leaves for another way than to a wait, and may
@@ -349,26 +351,25 @@ bool Search::grow(Group &group) const {
   return group.blocks != before.blocks || group.members != before.members;
 }
 
-// No block is of two groups.
 std::vector<Group> Search::findGroups() const {
   std::vector<Group> groups;
   for (auto [number, candidate] : enumerate(candidates))
     if (candidate.needsTurns) {
-      groups.push_back({candidate.blocks, BitVector(unsigned(candidates.size()))});
-      groups.back().members.set(unsigned(number));
+      Group group = emptyGroup();
+      group.members.set(unsigned(number));
+      group.blocks = candidate.blocks;
+      add(groups, std::move(group));
     }
-  addMutual(groups);
-  for (bool grows = true; std::exchange(grows, false);)
-    for (size_t number = 0; number < groups.size(); ++number) {
-      grows |= grow(groups[number]);
-      for (size_t other = groups.size() - 1; other > number; --other)
-        if (groups[number].blocks.anyCommon(groups[other].blocks)) {
-          groups[number].blocks |= groups[other].blocks;
-          groups[number].members |= groups[other].members;
-          groups.erase(groups.begin() + ptrdiff_t(other));
-          grows = true;
-        }
+  addWays(groups);
+  for (size_t number = 0; number < groups.size();) {
+    Group group = groups[number];
+    if (!grow(group)) {
+      ++number;
+      continue;
     }
+    add(groups, std::move(group));
+    number = 0;
+  }
   return groups;
 }
 

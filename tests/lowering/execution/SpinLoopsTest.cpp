@@ -418,6 +418,29 @@ TEST(SpinLoopExecution, WhatAllDoInALoopWhoseRoundsBeginInTurns) {
     EXPECT_EQ(result[64 + thread], 0xaaaaaaaa + thread % 2) << thread;
 }
 
+TEST(SpinLoopExecution, WaysOfAJumpTable) {
+  // The first way waits for the second one, that for the third one, which waits for nobody.
+  for (const char *ways : {"A, B, C", "C, B, A", "B, A, C"}) {
+    std::string ptx = executable(std::string(R"(
+      rem.u32 %r0, %tid, 3; div.u32 %r1, %tid, 3; mul.wide.u32 %rd1, %r1, 16;
+      add.u64 %rd1, %rd1, %buf; ways: .branchtargets )") +
+                                 ways + R"(; brx.idx %r0, ways;
+    A:
+      ld.volatile.global.u32 %r2, [%rd1]; setp.eq.u32 %p0, %r2, 0; @%p0 bra A;
+      st.volatile.global.u32 [%rd1+8], %r2; bra END;
+    B:
+      ld.volatile.global.u32 %r2, [%rd1+4]; setp.eq.u32 %p0, %r2, 0; @%p0 bra B;
+      st.volatile.global.u32 [%rd1], %r2; bra END;
+    C:
+      st.volatile.global.u32 [%rd1+4], 7;
+    END:)");
+    const std::vector<uint32_t> result =
+        runOnAllTargets(ptx, std::vector<uint32_t>(40, 0), ofThreads(30));
+    for (uint32_t group = 0; group < 10; ++group)
+      EXPECT_EQ(result[4 * group + 2], 7u) << ways;
+  }
+}
+
 TEST(SpinLoopExecution, OneLockOnTwoWays) {
   // One way's first attempt stands in front of its loop, the other way's loop is unrolled. Each
   // computes the address by itself, in two steps in one register. Then all wait for their turn.
