@@ -5,6 +5,7 @@
 #include "lowering/lib/waits/Locks.h"
 #include "lowering/lib/waits/OwnWarpWaits.h"
 #include "lowering/lib/waits/Polls.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace llvm;
@@ -159,6 +160,7 @@ private:
   }
   void addWays(std::vector<Group> &groups) const;
   bool grow(Group &group) const;
+  void addBetween(Group &group) const;
   std::vector<Group> findGroups() const;
   void addLoops(OwnWarpTurns &turns) const;
   void addTraps(OwnWarpTurns &turns) const;
@@ -348,7 +350,41 @@ bool Search::grow(Group &group) const {
         if (group.blocks.test(graph.blockOf(branch)) && group.blocks.anyCommon(ways))
           group.blocks |= ways;
   }
+  addBetween(group);
   return group.blocks != before.blocks || group.members != before.members;
+}
+
+// Who leaves the others for what lies between, and then comes back, would have to wait for them
+// there. What leads round a loop that some of them are in is not between.
+void Search::addBetween(Group &group) const {
+  const uint32_t count = uint32_t(graph.blocks.size());
+  DenseSet<std::pair<uint32_t, uint32_t>> around;
+  for (const ControlFlowGraph::Loop &loop : loops)
+    if (any_of(loop.blocks, [&](uint32_t block) { return group.blocks.test(block); }))
+      for (uint32_t latch : loop.latches)
+        around.insert({latch, loop.header});
+  std::vector<SmallVector<uint32_t, 2>> before(count);
+  BitVector behind(count);
+  SmallVector<uint32_t> open(group.blocks.set_bits());
+  while (!open.empty()) {
+    const uint32_t block = open.pop_back_val();
+    for (uint32_t next : graph.blocks[block].successors) {
+      if (forAll.test(next) || around.contains({block, next}))
+        continue;
+      before[next].push_back(block);
+      if (!group.blocks.test(next) && !behind.test(next)) {
+        behind.set(next);
+        open.push_back(next);
+      }
+    }
+  }
+  append_range(open, group.blocks.set_bits());
+  while (!open.empty())
+    for (uint32_t block : before[open.pop_back_val()])
+      if (!group.blocks.test(block)) {
+        group.blocks.set(block);
+        open.push_back(block);
+      }
 }
 
 std::vector<Group> Search::findGroups() const {

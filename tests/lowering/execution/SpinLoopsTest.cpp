@@ -418,6 +418,33 @@ TEST(SpinLoopExecution, WhatAllDoInALoopWhoseRoundsBeginInTurns) {
     EXPECT_EQ(result[64 + thread], 0xaaaaaaaa + thread % 2) << thread;
 }
 
+TEST(SpinLoopExecution, WaysThatMeetInEachRoundOfALoop) {
+  // What lies between the first answer and the wait behind it is no answer.
+  std::string ptx = executable(R"(
+    rem.u32 %r8, %tid, 2; mul.wide.u32 %rd2, %r8, 4; add.u64 %rd2, %rd2, %buf;
+  WAIT:
+    ld.volatile.global.u32 %r0, [%rd2]; setp.gt.u32 %p1, %r0, %tid; @%p1 bra WAIT;
+    st.volatile.global.u32 [%rd2], 0;
+    and.b32 %r1, %tid, -2; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd1, %buf;
+    setp.eq.u32 %p0, %r1, %tid; mov.u32 %r2, 0; mov.u32 %r7, 0;
+  NEXT:
+    add.u32 %r2, %r2, 1; @%p0 bra TAKE;
+    st.volatile.global.u32 [%rd1+64], %r2; add.u32 %r4, %r2, 0;
+  GIVE:
+    ld.volatile.global.u32 %r0, [%rd1+68]; setp.ne.u32 %p1, %r0, %r4; @%p1 bra GIVE;
+    bra MEET;
+  TAKE:
+    ld.volatile.global.u32 %r0, [%rd1+64]; setp.ne.u32 %p1, %r0, %r2; @%p1 bra TAKE;
+    st.volatile.global.u32 [%rd1+68], %r2;
+  MEET:
+    vote.sync.ballot.b32 %r6, %p0, -1; add.u32 %r7, %r7, %r6;
+    setp.lt.u32 %p1, %r2, 3; @%p1 bra NEXT;
+    st.global.u32 [%mine+512], %r7;)");
+  std::vector<uint32_t> result = runOnAllTargets(ptx, std::vector<uint32_t>(192, 0), ofThreads(64));
+  for (uint32_t thread = 0; thread < 64; ++thread)
+    EXPECT_EQ(result[128 + thread], 0xffffffff) << thread;
+}
+
 TEST(SpinLoopExecution, WaysOfAJumpTable) {
   // The first way waits for the second one, that for the third one, which waits for nobody.
   for (const char *ways : {"A, B, C", "C, B, A", "B, A, C"}) {
