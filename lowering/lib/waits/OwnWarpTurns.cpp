@@ -247,7 +247,7 @@ std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t i
   candidate.isKept = candidate.needsTurns && releaseOf(loop, index, calls);
   const Answers answers(loop, index, /*endsAreAnswers=*/!poll.leaveTogether());
   for (uint32_t branch : branches)
-    if (!releases && answers.mayComeFrom(branch)) {
+    if (answers.mayComeFrom(branch)) {
       candidate.wait.answered.push_back(branch);
       candidate.beside.push_back(answers.waysFrom(branch, forAll));
       for (unsigned block : candidate.beside.back().set_bits())
@@ -298,14 +298,18 @@ void Search::followFrom(const LoopValues &loop, Candidate &candidate) const {
 }
 
 // Loops on two ways from a branch that may wait for each other: neither way can go first. Nor does
-// one of a table's. Locks that are kept until their release wait for nobody meanwhile.
+// one of a table's. Who is in a loop whose lock is kept until its release, or in it, waits for
+// nobody meanwhile, but for a lock that is taken elsewhere in front of the turns.
 void Search::addWays(std::vector<Group> &groups) const {
+  auto takesTurns = [&](unsigned number) {
+    const Candidate &candidate = candidates[number];
+    return candidate.needsTurns || (candidate.isWatched && !candidate.isKept);
+  };
   for (uint32_t branch : branches) {
     SmallVector<std::pair<unsigned, const BitVector *>> waiting;
     for (auto [number, candidate] : enumerate(candidates)) {
       const auto *found = find(candidate.wait.answered, branch);
-      if (found != candidate.wait.answered.end() && isOfMemory(candidate.wait.poll) &&
-          (candidate.needsTurns || (candidate.isWatched && !candidate.isKept)))
+      if (found != candidate.wait.answered.end() && isOfMemory(candidate.wait.poll))
         waiting.push_back(
             {unsigned(number), &candidate.beside[size_t(found - candidate.wait.answered.begin())]});
     }
@@ -322,10 +326,15 @@ void Search::addWays(std::vector<Group> &groups) const {
                !blocks.test(candidates[other].wait.header);
       });
     };
+    auto takeTurns = [&](unsigned one, unsigned other) {
+      return (candidates[one].needsTurns || candidates[other].needsTurns ||
+              (takesTurns(one) && takesTurns(other))) &&
+             aWayLeadsOnlyTo(one, other) && aWayLeadsOnlyTo(other, one);
+    };
     Group group = emptyGroup();
     for (auto [one, ways] : waiting)
-      if (isTable || any_of(waiting, [&, one = one](const auto &other) {
-            return aWayLeadsOnlyTo(one, other.first) && aWayLeadsOnlyTo(other.first, one);
+      if ((isTable && takesTurns(one)) || any_of(waiting, [&, one = one](const auto &other) {
+            return takeTurns(one, other.first);
           })) {
         group.members.set(one);
         group.blocks |= candidates[one].blocks;

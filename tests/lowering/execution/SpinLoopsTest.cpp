@@ -503,6 +503,40 @@ TEST(SpinLoopExecution, OneLockOnTwoWays) {
   }
 }
 
+TEST(SpinLoopExecution, OneLockThatIsTakenInFrontOfTurnsAndInALoop) {
+  // Who has it goes on in turns, where all come; so do those who wait for it on the other way.
+  const std::string paused = std::string(R"(
+    atom.global.cas.b32 %r0, [%buf], 0, 1; setp.eq.s32 %p0, %r0, 0; @%p0 bra TAKEN;
+  AGAIN:
+    nanosleep.u32 20;
+    atom.global.cas.b32 %r0, [%buf], 0, 1; setp.ne.s32 %p0, %r0, 0; @%p0 bra AGAIN;
+  TAKEN:)") + kCount + "st.release.gpu.global.u32 [%buf], 0; bra END;\n";
+  const std::string kept = std::string(R"(
+  SPIN:
+    atom.global.exch.b32 %r0, [%buf], 1; setp.ne.s32 %p0, %r0, 0; @%p0 bra SPIN;)") +
+                           kCount + "st.volatile.global.u32 [%buf], 0; bra END;\n";
+  const std::string inside = std::string(R"(
+    mov.u32 %r1, 0;
+  TRY:
+    atom.global.cas.b32 %r0, [%buf], 0, 1; setp.ne.s32 %p0, %r0, 0; @%p0 bra NEXT;)") +
+                             kCount + R"(
+    atom.global.exch.b32 %r0, [%buf], 0; mov.u32 %r1, 1;
+  NEXT:
+    setp.eq.u32 %p0, %r1, 0; @%p0 bra TRY; bra END;
+)";
+  for (const std::string &other : {kept, inside})
+    for (bool isPausedFirst : {false, true}) {
+      std::string ptx =
+          executable("rem.u32 %r4, %tid, 3; setp.eq.u32 %p3, %r4, 0; @%p3 bra OTHER;\n" +
+                     (isPausedFirst ? paused : other) + "OTHER:\n" +
+                     (isPausedFirst ? other : paused) + "END: st.global.u32 [%mine+8], %r4;");
+      std::vector<uint32_t> result =
+          runOnAllTargets(ptx, std::vector<uint32_t>(66, 0), ofThreads(64));
+      EXPECT_EQ(result[0], 0u) << ptx;
+      EXPECT_EQ(result[1], 64u) << ptx;
+    }
+}
+
 TEST(SpinLoopExecution, CalleesInWhichAWarpMeetsAreNotExecutedInTurns) {
   // The second warp sets the flags of the first one by one.
   std::string ptx = executable(R"(
