@@ -43,7 +43,9 @@ TEST(LoweringShfl, ConstantPatternsNeedNoAddress) {
   for (const Pattern &pattern : {
            Pattern{"bfly.b32 %r0, %r1, 1, 31", "dpp.i32(i32 poison, i32 *, i32 177,",
                    "dpp.i32(i32 poison, i32 *, i32 177,"},
-           {"bfly.b32 %r0, %r1, 4, 31", "i32 356,", "i32 321,"},
+           {"bfly.b32 %r0, %r1, 4, 31", "i32 356,", "i32 260,"},
+           {"bfly.b32 %r0, %r1, 5, 31", "i32 357,", "ds.swizzle(i32 *, i32 5151)"},
+           {"bfly.b32 %r0, %r1, 7, 31", "i32 359,", "i32 321,"},
            {"bfly.b32 %r0, %r1, 8, 31", "i32 360,", "i32 296,"},
            {"bfly.b32 %r0, %r1, 16, 31", "permlanex16", "ds.swizzle(i32 *, i32 16415)"},
            {"up.b32 %r0, %r1, 1, 0", "i32 273,", "i32 312,"},
