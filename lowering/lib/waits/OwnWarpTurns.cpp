@@ -245,7 +245,7 @@ std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t i
   candidate.needsTurns =
       !releases && !poll.leaveTogether() && !candidate.answers.empty() && isOfMemory(index);
   candidate.isKept = candidate.needsTurns && releaseOf(loop, index, calls);
-  const Answers answers(loop, index, /*endsAreAnswers=*/!poll.leaveTogether());
+  const Answers answers(loop, index, /*endsAreAnswers=*/!poll.leaveTogether(), &forAll);
   for (uint32_t branch : branches)
     if (answers.mayComeFrom(branch)) {
       candidate.wait.answered.push_back(branch);

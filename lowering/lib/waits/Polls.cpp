@@ -161,9 +161,10 @@ bool Poll::decides(uint32_t branch) const {
 
 // ---------- Who may write what is waited for
 
-Answers::Answers(const LoopValues &loop, uint32_t poll, bool endsAreAnswers)
+Answers::Answers(const LoopValues &loop, uint32_t poll, bool endsAreAnswers,
+                 const BitVector *meetings)
     : loop(loop), function(loop.function), poll(loop.function.body[poll]),
-      endsAreAnswers(endsAreAnswers) {
+      endsAreAnswers(endsAreAnswers), meetings(meetings) {
   findRoots(*addressOf(function.body[poll]), awaited);
   findPointers(*addressOf(function.body[poll]), pointers);
 }
@@ -313,11 +314,12 @@ BitVector Answers::blocksThatComeTo(Goal goal) const {
     for (uint32_t next : blocks[block].successors)
       before[next].push_back(block);
     const bool isLoop = block == loop.loop.header;
-    bool found = isLoop && goal == Goal::Loop, goesOn = !isLoop;
+    bool found = isLoop && goal == Goal::Loop,
+         goesOn = !isLoop && !(meetings && meetings->test(block));
     for (uint32_t index = blocks[block].first; index < blocks[block].end && goesOn; ++index) {
       found |= goal == Goal::Answer &&
                (mayWrite(index) || (endsAreAnswers && does(function.body[index], effects::Traps)));
-      goesOn = !isMeeting(function.body[index]);
+      goesOn = meetings || !isMeeting(function.body[index]);
     }
     if (goesOn)
       passes.set(block);

@@ -54,8 +54,10 @@ private:
 
 class Answers {
 public:
-  /// `endsAreAnswers`: who ends the kernel counts as one who answers.
-  Answers(const LoopValues &loop, uint32_t poll, bool endsAreAnswers);
+  /// `endsAreAnswers`: who ends the kernel counts as one who answers. `meetings`: the blocks where
+  /// all meet; null: wherever they may, at each call too.
+  Answers(const LoopValues &loop, uint32_t poll, bool endsAreAnswers,
+          const llvm::BitVector *meetings = nullptr);
 
   /// Whether threads that take another way at a branch, while some of their warp come to the loop,
   /// may write what is waited for: by an address that is made of the same variable.
@@ -95,6 +97,7 @@ private:
   const ptx::Function &function;
   const ptx::Instruction &poll;
   const bool endsAreAnswers;
+  const llvm::BitVector *const meetings;
   llvm::SmallPtrSet<const void *, 8> awaited, pointers; // of the poll's address
   mutable std::optional<llvm::BitVector> coming[2];     // by goal
 };

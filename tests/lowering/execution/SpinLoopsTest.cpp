@@ -537,6 +537,38 @@ TEST(SpinLoopExecution, OneLockThatIsTakenInFrontOfTurnsAndInALoop) {
     }
 }
 
+TEST(SpinLoopExecution, WaysWithCallsThatAnswerEachOther) {
+  // Nothing in what is called is for all.
+  const std::string call = "{ .param .b32 i, o; st.param.b32 [i], %r2; call (o), triple, (i);"
+                           "ld.param.b32 %r2, [o]; }\n";
+  std::string ptx = executable(
+      R"(
+    and.b32 %r1, %tid, -2; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd1, %buf;
+    add.u32 %r2, %tid, 1; setp.eq.u32 %p0, %r1, %tid; @%p0 bra FIRST;
+  SECOND:
+    ld.volatile.global.u32 %r0, [%rd1]; setp.eq.u32 %p1, %r0, 0; @%p1 bra SECOND;
+    add.u32 %r2, %r2, %r0;
+    )" + call +
+          R"(
+    st.volatile.global.u32 [%rd1+4], %r2; bra END;
+  FIRST:
+    )" + call +
+          R"(
+    st.volatile.global.u32 [%rd1], %r2;
+  WAIT:
+    ld.volatile.global.u32 %r2, [%rd1+4]; setp.eq.u32 %p1, %r2, 0; @%p1 bra WAIT;
+    st.volatile.global.u32 [%rd1], %r2;
+  END:)",
+      ".func (.param .b32 o) triple(.param .b32 i) { .reg .b32 %a; ld.param.b32 %a, [i];"
+      "mul.lo.u32 %a, %a, 3; st.param.b32 [o], %a; ret; }");
+  const std::vector<uint32_t> result =
+      runOnAllTargets(ptx, std::vector<uint32_t>(64, 0), ofThreads(64));
+  for (uint32_t thread = 0; thread < 64; ++thread) {
+    const uint32_t even = thread & ~1u;
+    EXPECT_EQ(result[thread], 3 * (even + 2 + 3 * (even + 1))) << thread;
+  }
+}
+
 TEST(SpinLoopExecution, CalleesInWhichAWarpMeetsAreNotExecutedInTurns) {
   // The second warp sets the flags of the first one by one.
   std::string ptx = executable(R"(
