@@ -12,7 +12,7 @@
 #include "runtime/cuda/Gates.h"
 #include "runtime/cuda/PendingLaunches.h"
 #include "runtime/cuda/Types.h"
-#include "runtime/cuda/WordPool.h"
+#include "runtime/cuda/memory/WordPool.h"
 #include "runtime/device/DeviceServices.h"
 #include "runtime/device/FoundDevices.h"
 #include "llvm/ADT/Twine.h"

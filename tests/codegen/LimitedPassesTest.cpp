@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes that would take the square of a function's length leave long ones alone, or see pieces.
-#include "codegen/lib/LimitedLoops.h"
 #include "codegen/lib/errata/PassLimits.h"
+#include "codegen/lib/speed/LimitedLoops.h"
 #include "tests/codegen/ModuleFromText.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"

@@ -2,8 +2,6 @@
 // LLVM's back end has the passes that are told apart by their names, and as many of each.
 #include "codegen/lib/PassNames.h"
 #include "codegen/lib/AccessNotes.h"
-#include "codegen/lib/LimitedSinking.h"
-#include "codegen/lib/PiecewiseVectorizer.h"
 #include "codegen/lib/ShortRegions.h"
 #include "codegen/lib/WideIndexes.h"
 #include "codegen/lib/errata/AllOnes.h"
@@ -17,6 +15,8 @@
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/speed/KillFlags.h"
+#include "codegen/lib/speed/LimitedSinking.h"
+#include "codegen/lib/speed/PiecewiseVectorizer.h"
 #include "tests/codegen/BackEndRun.h"
 #include "llvm/Pass.h"
 #include <map>

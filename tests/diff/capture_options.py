@@ -115,7 +115,7 @@ class CaptureOptions(WithCapsule):
     def test_the_command_line_is_recorded_on_request(self):
         self.capture(kernel("sm_80"), "--command-line", "--library-capability")
         where = json.loads(self.rubia("capsule", "show", "--json", self.capsule))["environment"]
-        self.assertEqual(where["command_line"][1:], [str(HERE / "launch_ptx.py"), str(self.folder / "image")])
+        self.assertEqual(where["command_line"][1:], ["-S", str(HERE / "launch_ptx.py"), str(self.folder / "image")])
         self.assertTrue(where["library_capability"])
         self.assertIn("launch_ptx.py", self.rubia("capsule", "show", self.capsule))
         stripped = self.folder / "stripped"

@@ -91,12 +91,14 @@ std::string kernelOf(const Test &test, const std::string &name) {
   }
   const size_t values = test.results + test.locations.size();
   std::string head = ".visible .entry " + name + "(" + parameters + ") {\n" + shared +
-                     ".reg .pred %p;\n.reg .u32 %lane, %wave, %cta, %wide, %final, %awaited;\n"
+                     ".reg .pred %p, %elsewhere<" + std::to_string(2 * test.threads.size()) +
+                     ">;\n.reg .u32 %lane, %wave, %warp, %cta, %wide, %final, %awaited;\n"
                      ".reg .u64 %out;\n.reg .u32 %result<" +
                      std::to_string(test.results + 1) + ">;\n";
   for (char location : test.locations)
     head += std::string(".reg .u64 %") + location + ";\n";
   head += "mov.u32 %lane, %tid.x; shr.u32 %wave, %lane, 6; and.b32 %lane, %lane, 63;\n"
+          "mov.u32 %warp, %warpid;\n"
           "setp.ge.u32 %p, %lane, 32; @%p exit;\nmov.u32 %cta, %ctaid.x;\n"
           "ld.param.u64 %out, [results]; cvta.to.global.u64 %out, %out;\n"
           "mad.wide.u32 %out, %lane, " +
@@ -113,8 +115,12 @@ std::string kernelOf(const Test &test, const std::string &name) {
   for (size_t i = 0; i < test.threads.size(); ++i) {
     const std::string next = "thread" + std::to_string(i + 1);
     const unsigned wave = waves[test.cta[i]]++;
-    text += "setp.ne.u32 %p, %cta, " + std::to_string(test.cta[i]) + "; @%p bra " + next +
-            ";\nsetp.ne.u32 %p, %wave, " + std::to_string(wave) + "; @%p bra " + next + ";\n";
+    // Of values that are the same for a warp: no thread waits for another one of its warp.
+    const std::string elsewhere = "%elsewhere" + std::to_string(2 * i);
+    const std::string otherWarp = "%elsewhere" + std::to_string(2 * i + 1);
+    text += "setp.ne.u32 " + elsewhere + ", %cta, " + std::to_string(test.cta[i]) + "; @" +
+            elsewhere + " bra " + next + ";\nsetp.ne.u32 " + otherWarp + ", %warp, " +
+            std::to_string(2 * wave) + "; @" + otherWarp + " bra " + next + ";\n";
     for (const Operation &operation : test.threads[i])
       text += instruction(test, operation, "again" + std::to_string(label++));
     for (const Operation &operation : test.threads[i])

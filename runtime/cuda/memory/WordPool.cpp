@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cuda/WordPool.h"
+#include "runtime/cuda/memory/WordPool.h"
 #include "runtime/cuda/Memory.h"
 
 namespace rubia::runtime::cuda {

@@ -3,7 +3,7 @@
 // instructions, a fifth loads and a tenth stores, that is 60 % of the time. It does so even where
 // nothing can be moved, as in a function of one block. A gate (errata/PassLimits.h) does not help:
 // the pass asks none.
-#include "codegen/lib/LimitedSinking.h"
+#include "codegen/lib/speed/LimitedSinking.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/LegacyPassManagers.h"

@@ -2,7 +2,7 @@
 // For each access that it makes, the vectorizer numbers all instructions of the block again. Of one
 // block of 128,000 instructions that is 30 % of the time. So long blocks are divided for it, and
 // joined behind it: two accesses of different pieces stay apart.
-#include "codegen/lib/PiecewiseVectorizer.h"
+#include "codegen/lib/speed/PiecewiseVectorizer.h"
 #include "llvm/Analysis/DomTreeUpdater.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/lib/LimitedLoops.h"
+#include "codegen/lib/speed/LimitedLoops.h"
 #include "llvm/Analysis/LoopInfo.h"
 
 using namespace llvm;
