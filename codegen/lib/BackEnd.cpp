@@ -162,10 +162,10 @@ public:
 
 private:
   bool isLeftOut(StringRef pass) {
-    // The second Early CSE is behind Nary reassociation. A later pass removes the copies that the
-    // first one for copies would.
+    // The first two Early CSE are before and behind Nary reassociation. A later pass removes the
+    // copies that the first one for copies would.
     return is_contained(kLeftOut, pass) || (pass == kDebugValues && !hasVariables) ||
-           (pass == kEarlyCse && ++earlyCses == 2) || (pass == kCopies && ++copyPasses == 1);
+           (pass == kEarlyCse && ++earlyCses <= 2) || (pass == kCopies && ++copyPasses == 1);
   }
 
   bool isOptimising, hasVariables, isAllocated = false;

@@ -22,7 +22,7 @@ inline constexpr llvm::StringLiteral kLeftOut[] = {
 /// Follows debug variables through registers. Where there are none it looks at every instruction to
 /// find that out, 6 % of the back end.
 inline constexpr llvm::StringLiteral kDebugValues = "Live DEBUG_VALUE analysis";
-/// LLVM has several of these: one of each is left out.
+/// LLVM has several of these, of which the first ones are left out.
 inline constexpr llvm::StringLiteral kEarlyCse = "Early CSE";
 inline constexpr llvm::StringLiteral kCopies = "Machine Copy Propagation Pass";
 /// Adds up numbers of functions by their addresses, and never forgets one.
