@@ -13,7 +13,7 @@
 namespace rubia::targets::Fact {
 extern const GenerationFact addsF32InMemory, architectedFlatScratch, convertsBfloat,
     hasDx10ClampAndIeee, hasImages, hasModeInstructions, hasNumberMinMax, maxLdsBytes,
-    packedWorkItemIds, waitsForTranscendentals, workgroupIdsInTtmp;
+    packedWorkItemIds, waitsForTranscendentals, workgroupIdsInTtmp, trapMayDoNothing;
 } // namespace rubia::targets::Fact
 
 extern "C" {
@@ -80,6 +80,7 @@ TEST(Targets, FactsAreThoseOfLlvm) {
     EXPECT_EQ(Fact::convertsBfloat(row), llvm.has("bf16-cvt-insts"));
     EXPECT_EQ(row.hasDot2, llvm.has("dot10-insts"));
     EXPECT_EQ(Fact::addsF32InMemory(row), llvm.has("atomic-fadd-rtn-insts"));
+    EXPECT_EQ(Fact::trapMayDoNothing(row), llvm.has("priv-enabled-trap2-nop-bug"));
     // LLVM relies on what 16-bit loads leave where registers have no ECC.
     const unsigned attributes = AMDGPU::getArchAttrAMDGCN(AMDGPU::parseArchAMDGCN(row.name));
     EXPECT_EQ(row.loadsOf16BitsClear, (attributes & AMDGPU::FEATURE_SRAMECC) != 0);

@@ -13,6 +13,10 @@
 
 using namespace llvm;
 
+namespace rubia::targets::Fact {
+extern const GenerationFact trapMayDoNothing;
+} // namespace rubia::targets::Fact
+
 namespace rubia::lowering {
 
 Value *LaunchState::id(Intrinsic::ID intrinsic) {
@@ -248,13 +252,34 @@ void emitTrapOf(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason
   builder.CreateIntrinsic(builder.getVoidTy(), ending, {});
 }
 
+// Where s_trap may do nothing, what its handler does, and LLVM's SIMULATED_TRAP (errata E32): tells
+// the queue by an interrupt that the wave has aborted, and halts. Only a privileged wave comes
+// here, which may write ttmp2.
+static const char *const kTrapWhereItMayDoNothing =
+    "s_trap 2\n"
+    "s_sendmsg_rtn_b32 $0, sendmsg(MSG_RTN_GET_DOORBELL)\n"
+    "s_mov_b32 ttmp2, m0\n"
+    "s_waitcnt lgkmcnt(0)\n"
+    "s_and_b32 $0, $0, 0x3ff\n"
+    "s_bitset1_b32 $0, 10\n"
+    "s_mov_b32 m0, $0\n"
+    "s_sendmsg sendmsg(MSG_INTERRUPT)\n"
+    "s_mov_b32 m0, ttmp2\n"
+    ".Lrubia_halt_${:uid}:\n"
+    "s_sethalt 5\n"
+    "s_branch .Lrubia_halt_${:uid}";
+
 // LLVM knows that nothing follows llvm.trap().
 void emitTrapInPlace(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
                      Value *place) {
   reportTrap(builder, unit, reason, place);
-  auto *type = FunctionType::get(builder.getVoidTy(), false);
-  builder.CreateCall(InlineAsm::get(type, "s_trap 2", "~{memory}", /*hasSideEffects=*/true))
-      ->addFnAttr(Attribute::Convergent);
+  const bool mayDoNothing = targets::Fact::trapMayDoNothing(*unit.target.row);
+  auto *type = FunctionType::get(mayDoNothing ? builder.getInt32Ty() : builder.getVoidTy(), false);
+  InlineAsm *trap = mayDoNothing
+                        ? InlineAsm::get(type, kTrapWhereItMayDoNothing, "=&s,~{memory},~{scc}",
+                                         /*hasSideEffects=*/true)
+                        : InlineAsm::get(type, "s_trap 2", "~{memory}", /*hasSideEffects=*/true);
+  builder.CreateCall(trap)->addFnAttr(Attribute::Convergent);
 }
 
 } // namespace rubia::lowering
