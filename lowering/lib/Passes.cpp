@@ -56,8 +56,7 @@ void FunctionLowering::lowerBody() {
   FoundWaits found;
   if (mayWait)
     found = waitsIn(*this);
-  waits = found.any;
-  isWaitedFor_ = found.forOwnWarp;
+  waits_ = found.any;
   Places places = lowerInstructions(found.ends);
   // Every thread passes this before it can come to a barrier.
   if (source_.isKernel)

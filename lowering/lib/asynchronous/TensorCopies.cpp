@@ -84,13 +84,8 @@ Value *callTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef 
   if (fn.unit().sharedInMemory())
     arguments.push_back(b.CreatePtrToInt(shifted(fn, fn.sharedBase(), shift), b.getInt64Ty()));
   CallInst *bytes = b.CreateCall(tensorFunction(fn, name), arguments);
-  struct Wrong {
-    uint32_t code;
-    abi::TrapReason reason;
-    const char *text;
-  };
   using Reason = abi::TrapReason;
-  constexpr Wrong kErrors[] = {
+  constexpr Refusal kErrors[] = {
       {abi::kTensorMapInvalid, Reason::IllegalInstruction, "the tensor map is none"},
       {abi::kTensorCoordinateMisaligned, Reason::IllegalInstruction,
        "the innermost coordinate is no multiple of 16 bytes"},
@@ -105,10 +100,7 @@ Value *callTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef 
   BasicBlock *wrong = fn.newBlock("tensor.wrong"), *right = fn.newBlock("tensor.right");
   b.CreateCondBr(b.CreateICmpUGE(bytes, b.getInt32(abi::kTensorLastError)), wrong, right);
   b.SetInsertPoint(wrong);
-  for (const Wrong &error : kErrors)
-    failIf(fn, inst, b.CreateICmpEQ(bytes, b.getInt32(error.code)), error.reason, error.text);
-  b.CreateBr(right);
-  b.SetInsertPoint(right);
+  failByCode(fn, inst, bytes, kErrors, right);
   return bytes;
 }
 

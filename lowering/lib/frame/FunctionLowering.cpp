@@ -372,8 +372,9 @@ void FunctionLowering::leave(bool exits) {
 }
 
 void FunctionLowering::trap() {
-  if (waits) {
-    emitTrapInPlace(irBuilder, unitLowering, abi::TrapReason::TrapInstruction,
+  if (waits_) {
+    emitTrapInPlace(irBuilder, unitLowering,
+                    irBuilder.getInt32(uint32_t(abi::TrapReason::TrapInstruction)),
                     irBuilder.getInt32(0));
     // What follows is another block of the graph.
     BasicBlock *next = newBlock("next");

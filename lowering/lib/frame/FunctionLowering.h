@@ -192,9 +192,9 @@ public:
   void leave(bool exits);
   /// Ends the kernel here.
   void trap();
-  /// Whether others of a thread's warp may wait for it in a loop. Then what the hardware refuses
-  /// ends the kernel by emitTrapInPlace(). That takes registers.
-  bool isWaitedFor() const { return isWaitedFor_; }
+  /// Whether there are waiting loops. Others of a thread's warp may wait for it there, so that what
+  /// the hardware refuses ends the kernel by emitTrapInPlace().
+  bool waits() const { return waits_; }
 
   // ---------- Errors: legal PTX that is not supported, and illegal PTX that got this far
 
@@ -285,10 +285,10 @@ private:
   /// Of a kernel: whether it takes the address of parameters of its own, and of arguments for
   /// others.
   bool takesParameterAddress = false, takesArgumentAddress = false;
-  llvm::BasicBlock *trapBlock = nullptr;    // the one of the function, if not in place
-  bool waits = false, isWaitedFor_ = false; // in a loop: for whomever, by its warp
-  llvm::PHINode *refusedPlace = nullptr;    // in the block that ends the kernel for all of them
-  llvm::BasicBlock *leaveBlock = nullptr;   // of a kernel that gives back a slot
+  llvm::BasicBlock *trapBlock = nullptr; // the one of the function, if not in place
+  bool waits_ = false;
+  llvm::PHINode *refusedPlace = nullptr;  // in the block that ends the kernel for all of them
+  llvm::BasicBlock *leaveBlock = nullptr; // of a kernel that gives back a slot
   llvm::AllocaInst *carry = nullptr;
   std::vector<ptx::Diagnostic> diagnostics;
 };

@@ -203,9 +203,11 @@ void emitTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, 
   emitTrapOf(builder, unit, reason, builder.getInt32(place));
 }
 
-// Claims the record and says why and where. The builder goes on where that is done.
-static void reportTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
-                       Value *place) {
+// Claims the record and says why and where. The builder goes on where that is done. Where others of
+// the wave have values that are needed afterwards, one field after the other is stored: LLVM would
+// join them to vectors, which take eight registers more.
+static void reportTrap(IRBuilder<> &builder, UnitLowering &unit, Value *reason, Value *place,
+                       bool isInPlace) {
   LLVMContext &context = builder.getContext();
   Function *function = builder.GetInsertBlock()->getParent();
   BasicBlock *claim = BasicBlock::Create(context, "trap.claim", function);
@@ -224,11 +226,13 @@ static void reportTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason
 
   builder.SetInsertPoint(report);
   auto store = [&](size_t offset, Value *value) {
-    builder.CreateAlignedStore(
+    StoreInst *stored = builder.CreateAlignedStore(
         value, builder.CreateConstGEP1_64(builder.getInt8Ty(), record, offset), Align(4));
+    if (isInPlace)
+      stored->setAtomic(AtomicOrdering::Monotonic, SyncScope::SingleThread);
   };
   LaunchState launch(unit, nullptr, builder);
-  store(offsetof(abi::TrapRecord, reason), builder.getInt32(uint32_t(reason)));
+  store(offsetof(abi::TrapRecord, reason), reason);
   store(offsetof(abi::TrapRecord, place), place);
   for (unsigned dimension = 0; dimension < 3; ++dimension) {
     store(offsetof(abi::TrapRecord, ctaid) + 4 * dimension, launch.ctaIndex(dimension));
@@ -240,16 +244,21 @@ static void reportTrap(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason
   builder.SetInsertPoint(end);
 }
 
+void emitTrapOf(IRBuilder<> &builder, UnitLowering &unit, Value *reason, Value *place) {
+  reportTrap(builder, unit, reason, place, /*isInPlace=*/false);
+  builder.CreateIntrinsic(builder.getVoidTy(), Intrinsic::trap, {});
+}
+
 void emitTrapOf(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason, Value *place) {
-  reportTrap(builder, unit, reason, place);
+  Value *number = builder.getInt32(uint32_t(reason));
+  if (reason != abi::TrapReason::Assertion)
+    return emitTrapOf(builder, unit, number, place);
+  reportTrap(builder, unit, number, place, /*isInPlace=*/false);
   // A failed assertion ends its wave alone, as on NVIDIA's GPUs its warp: others may have something
   // to say.
-  Intrinsic::ID ending = Intrinsic::trap;
-  if (reason == abi::TrapReason::Assertion)
-    ending = Intrinsic::amdgcn_endpgm;
-  if (ending == Intrinsic::amdgcn_endpgm && unit.sharedInMemory())
+  if (unit.sharedInMemory())
     loseWave(unit, builder, LaunchState(unit, nullptr, builder).waveIndex());
-  builder.CreateIntrinsic(builder.getVoidTy(), ending, {});
+  builder.CreateIntrinsic(builder.getVoidTy(), Intrinsic::amdgcn_endpgm, {});
 }
 
 // Where s_trap may do nothing, what its handler does, and LLVM's SIMULATED_TRAP (errata E32): tells
@@ -270,9 +279,8 @@ static const char *const kTrapWhereItMayDoNothing =
     "s_branch .Lrubia_halt_${:uid}";
 
 // LLVM knows that nothing follows llvm.trap().
-void emitTrapInPlace(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
-                     Value *place) {
-  reportTrap(builder, unit, reason, place);
+void emitTrapInPlace(IRBuilder<> &builder, UnitLowering &unit, Value *reason, Value *place) {
+  reportTrap(builder, unit, reason, place, /*isInPlace=*/true);
   const bool mayDoNothing = targets::Fact::trapMayDoNothing(*unit.target.row);
   auto *type = FunctionType::get(mayDoNothing ? builder.getInt32Ty() : builder.getVoidTy(), false);
   InlineAsm *trap = mayDoNothing

@@ -57,10 +57,13 @@ void emitTrap(llvm::IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason re
 /// The same of a place (i32) that the way there tells.
 void emitTrapOf(llvm::IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
                 llvm::Value *place);
+/// The same of a reason too, which is no failed assertion.
+void emitTrapOf(llvm::IRBuilder<> &builder, UnitLowering &unit, llvm::Value *reason,
+                llvm::Value *place);
 /// The same for what ends all waves, but as something that LLVM believes to return. It keeps its
 /// place among what others of the wave do. LLVM executes other ends of a kernel last, behind the
 /// loops in which others may wait for who comes there.
-void emitTrapInPlace(llvm::IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason,
+void emitTrapInPlace(llvm::IRBuilder<> &builder, UnitLowering &unit, llvm::Value *reason,
                      llvm::Value *place);
 
 } // namespace rubia::lowering

@@ -7,30 +7,51 @@ using namespace llvm;
 
 namespace rubia::lowering {
 
-void endIf(FunctionLowering &fn, Value *condition, abi::TrapReason reason, std::string text) {
+// Ends the kernel, or the current block.
+static void endKernel(FunctionLowering &fn, Value *reason, Value *place, BasicBlock *next) {
   IRBuilder<> &b = fn.builder();
-  UnitLowering &unit = fn.unit();
-  BasicBlock *fails = fn.newBlock("fails"), *next = fn.newBlock("right");
-  b.CreateCondBr(condition, fails, next);
-  b.SetInsertPoint(fails);
-  const unsigned place = unit.addTrap(std::move(text));
-  if (fn.isWaitedFor()) {
-    emitTrapInPlace(b, unit, reason, b.getInt32(place));
+  if (fn.waits()) {
+    emitTrapInPlace(b, fn.unit(), reason, place);
     b.CreateBr(next);
   } else {
-    emitTrap(b, unit, reason, place);
+    emitTrapOf(b, fn.unit(), reason, place);
     b.CreateUnreachable();
   }
   b.SetInsertPoint(next);
+}
+
+static std::string textOf(FunctionLowering &fn, const ptx::Instruction &inst, const Twine &what) {
+  return fn.unit().describe(fn.ptxFunction(), inst) + ": '" + inst.spelling->text.str() +
+         "': " + what.str();
+}
+
+void endIf(FunctionLowering &fn, Value *condition, abi::TrapReason reason, std::string text) {
+  IRBuilder<> &b = fn.builder();
+  BasicBlock *fails = fn.newBlock("fails"), *next = fn.newBlock("right");
+  b.CreateCondBr(condition, fails, next);
+  b.SetInsertPoint(fails);
+  endKernel(fn, b.getInt32(uint32_t(reason)), b.getInt32(fn.unit().addTrap(std::move(text))), next);
+}
+
+void failByCode(FunctionLowering &fn, const ptx::Instruction &inst, Value *code,
+                ArrayRef<Refusal> refusals, BasicBlock *right) {
+  IRBuilder<> &b = fn.builder();
+  Value *reason = nullptr, *place = nullptr;
+  for (const Refusal &refusal : reverse(refusals)) {
+    Value *ownReason = b.getInt32(uint32_t(refusal.reason)),
+          *ownPlace = b.getInt32(fn.unit().addTrap(textOf(fn, inst, refusal.what)));
+    Value *isIt = b.CreateICmpEQ(code, b.getInt32(refusal.code));
+    reason = reason ? b.CreateSelect(isIt, ownReason, reason) : ownReason;
+    place = place ? b.CreateSelect(isIt, ownPlace, place) : ownPlace;
+  }
+  endKernel(fn, reason, place, right);
 }
 
 void failIf(FunctionLowering &fn, const ptx::Instruction &inst, Value *condition,
             abi::TrapReason reason, const Twine &what) {
   if (auto *known = dyn_cast<ConstantInt>(condition); known && known->isZero())
     return;
-  endIf(fn, condition, reason,
-        fn.unit().describe(fn.ptxFunction(), inst) + ": '" + inst.spelling->text.str() +
-            "': " + what.str());
+  endIf(fn, condition, reason, textOf(fn, inst, what));
 }
 
 void failIfMisaligned(FunctionLowering &fn, const ptx::Instruction &inst, Value *pointer,

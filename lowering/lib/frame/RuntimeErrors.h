@@ -15,6 +15,17 @@ void endIf(FunctionLowering &fn, llvm::Value *condition, abi::TrapReason reason,
 void failIf(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *condition,
             abi::TrapReason reason, const llvm::Twine &what);
 
+/// What the hardware refuses, as a device function tells it.
+struct Refusal {
+  uint32_t code;
+  abi::TrapReason reason;
+  const char *what;
+};
+/// Ends the kernel as the one of the refusals says that has the code, else as the last of them. The
+/// builder goes on in `right`, where it also goes on if LLVM believes the trap to return.
+void failByCode(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *code,
+                llvm::ArrayRef<Refusal> refusals, llvm::BasicBlock *right);
+
 /// `bytes` is a power of two. Where the alignment is known there is no code.
 void failIfMisaligned(FunctionLowering &fn, const ptx::Instruction &inst, llvm::Value *pointer,
                       uint64_t bytes);

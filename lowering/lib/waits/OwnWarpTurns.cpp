@@ -124,11 +124,6 @@ public:
   }
 
   bool any() const { return !candidates.empty(); }
-  bool anyForOwnWarp() const {
-    return any_of(candidates, [&](const Candidate &candidate) {
-      return (candidate.isWatched || candidate.needsTurns) && isOfMemory(candidate.wait.poll);
-    });
-  }
 
   std::vector<OwnWarpTurns> run() const;
 
@@ -474,8 +469,7 @@ FoundWaits findWaits(const ptx::Function &function, const CallFacts &calls) {
       ends.insert(index - 1);
   const ControlFlowGraph graph(function, ends);
   const Search search(function, graph, calls);
-  return {search.any(), search.anyForOwnWarp(),
-          search.run().empty() ? DenseSet<uint32_t>() : search.answers()};
+  return {search.any(), search.run().empty() ? DenseSet<uint32_t>() : search.answers()};
 }
 
 } // namespace rubia::lowering

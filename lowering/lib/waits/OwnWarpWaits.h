@@ -56,7 +56,6 @@ std::vector<OwnWarpTurns> findOwnWarpTurns(const ptx::Function &function,
 
 struct FoundWaits {
   bool any = false;              // loops that wait, for whomever
-  bool forOwnWarp = false;       // perhaps for a thread of the own warp, but at an mbarrier
   llvm::DenseSet<uint32_t> ends; // if some wait in turns: the instructions that may answer
 };
 FoundWaits findWaits(const ptx::Function &function, const CallFacts &calls);

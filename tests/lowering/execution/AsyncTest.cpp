@@ -373,6 +373,40 @@ TEST(BulkCopies, StoresAndReductionsOfThreads) {
   EXPECT_EQ(runAll(ptx, counting(64), blockOf(64)), expected);
 }
 
+// What is refused never completes the phase that the others of the warp wait for.
+TEST(BulkCopies, RefusedOnesEndTheKernelBeforeAWait) {
+  using Reason = rubia::abi::TrapReason;
+  struct Refused {
+    const char *body;
+    Reason reason;
+  };
+  const Refused kRefused[] = {
+      {R"(mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 64; add.u64 %rd1, %buf, 4;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 64, [%r0];)",
+       Reason::MisalignedAddress},
+      {R"(mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 64; mov.u32 %r2, 0;
+    cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes
+      [%r1], [%buf, {%r2}], [%r0];)",
+       Reason::IllegalInstruction},
+      {"mbarrier.arrive.noComplete.shared.b64 %rd0, [%r0], 3;", Reason::BarrierMisuse}};
+  for (const Refused &refused : kRefused) {
+    const std::string ptx = executable90(kStart + R"(
+    @!%p0 bra READY; mbarrier.init.shared.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+    READY: bar.sync 0; @!%p0 bra WAIT;
+    )" + refused.body + kWait + "ret;",
+                                         kVariables);
+    Form form = blockOf(64);
+    form.expectTrap = true;
+    for (const char *arch : kTargets) {
+      form.arch = arch;
+      form.halfFilled = isWave64(arch);
+      rubia::abi::TrapRecord trap = run(ptx, std::vector<uint32_t>(64, 0), form).trap;
+      EXPECT_EQ(trap.reason, uint32_t(refused.reason)) << arch << refused.body;
+      EXPECT_EQ(trap.tid[0], 0u) << arch << refused.body;
+    }
+  }
+}
+
 // CTAs that ask for the work of others do all of it together, each part once. Requests fail here:
 // each CTA does its own part.
 TEST(ClusterLaunch, WorkIsDoneOnce) {
