@@ -178,7 +178,7 @@ struct LaunchArguments {
   uint32_t totalSharedBytes; // %total_smem_size: static and dynamic, in whole allocation units
   uint64_t gridId;           // %gridid
   uint64_t gridWorkspace;    // %envreg1 (high half), %envreg2 (low half): that of grid.sync()
-  uint32_t flags;            // LaunchFlag
+  uint32_t flags;            // LaunchFlag, and sharedRounding()
   uint32_t cluster;          // CTAs of a cluster in x, y and z, 8 bits each; 0: one CTA
   uint64_t reserved1;
 };
@@ -197,6 +197,14 @@ inline constexpr uint32_t kSharedAllocationUnit = 128;
 constexpr uint32_t totalSharedBytes(uint64_t staticBytes, uint32_t dynamicBytes) {
   return uint32_t((staticBytes + dynamicBytes + kSharedAllocationUnit - 1) / kSharedAllocationUnit *
                   kSharedAllocationUnit);
+}
+
+/// By how much totalSharedBytes was rounded up, for %aggr_smem_size, in bits 8 to 14 of the flags.
+/// With zero there, as from older runtimes, that register is rounded up too.
+inline constexpr unsigned kSharedRoundingShift = 8;
+constexpr uint32_t sharedRounding(uint64_t staticBytes, uint32_t dynamicBytes) {
+  return (totalSharedBytes(staticBytes, dynamicBytes) - uint32_t(staticBytes + dynamicBytes))
+         << kSharedRoundingShift;
 }
 
 constexpr size_t launchArgumentsOffset(size_t parameterBytes) {

@@ -715,7 +715,8 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
       shape.gridWorkspace ? shape.gridWorkspace : reinterpret_cast<uint64_t>(state);
   trailing.cluster = cluster[0] | cluster[1] << 8 | cluster[2] << 16;
   trailing.flags = (shape.cluster[0] ? abi::kExplicitCluster : 0) |
-                   (beginsInOrder(*hip) ? abi::kWorkgroupsInOrder : 0);
+                   (beginsInOrder(*hip) ? abi::kWorkgroupsInOrder : 0) |
+                   abi::sharedRounding(kernel.staticSharedBytes, shape.dynamicSharedBytes);
   memcpy(arguments.data() + arguments.size() - sizeof(trailing), &trailing, sizeof(trailing));
 
   summary::kernelLaunched(kernel.name);

@@ -187,9 +187,13 @@ Value *FunctionLowering::specialRegister(Special special, uint8_t component) {
   }
   case Special::TotalSmemSize:
     return launch.argument(offsetof(abi::LaunchArguments, totalSharedBytes), 32);
-  case Special::AggrSmemSize: // with what is reserved for libraries
-    return b.CreateAdd(launch.argument(offsetof(abi::LaunchArguments, totalSharedBytes), 32),
-                       b.getInt32(kReservedSharedBytes));
+  case Special::AggrSmemSize: { // in bytes, with what is reserved for libraries
+    Value *rounding = b.CreateLShr(launch.argument(offsetof(abi::LaunchArguments, flags), 32),
+                                   abi::kSharedRoundingShift);
+    rounding = b.CreateAnd(rounding, abi::kSharedAllocationUnit - 1);
+    Value *total = launch.argument(offsetof(abi::LaunchArguments, totalSharedBytes), 32);
+    return b.CreateSub(b.CreateAdd(total, b.getInt32(kReservedSharedBytes)), rounding);
+  }
   case Special::ReservedSmemOffsetBegin:
   case Special::ReservedSmemOffset0:
     return reservedSharedOffset(*this, 0);

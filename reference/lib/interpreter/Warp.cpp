@@ -18,6 +18,9 @@ namespace {
 constexpr uint64_t kPatience = 20000;
 // Of a lane's memory and of a warp's registers: deeper recursion than any GPU has room for.
 constexpr uint64_t kMostBytes = 4 << 20, kMostRows = 1 << 18;
+// What shared memory is counted in, and what is reserved for libraries (PTX ISA:
+// special-registers-total-smem-size, -aggr-smem-size).
+constexpr uint64_t kSharedUnit = 128, kReservedSharedBytes = 1024;
 
 // The places of a chain of calls, the outermost first.
 SmallVector<uint32_t, 8> placesOf(const Path &path) {
@@ -148,9 +151,14 @@ void Warp::fillSpecials() {
       case Special::WarpSize:
         value = kLanes;
         break;
-      case Special::TotalSmemSize:
-      case Special::AggrSmemSize:
-        value = grid.code.staticSharedBytes + uint64_t(grid.launch.dynamicSharedBytes);
+      case Special::TotalSmemSize: // in whole units
+        value = (grid.code.staticSharedBytes + uint64_t(grid.launch.dynamicSharedBytes) +
+                 kSharedUnit - 1) /
+                kSharedUnit * kSharedUnit;
+        break;
+      case Special::AggrSmemSize: // in bytes
+        value = grid.code.staticSharedBytes + uint64_t(grid.launch.dynamicSharedBytes) +
+                kReservedSharedBytes;
         break;
       case Special::DynamicSmemSize:
         value = grid.launch.dynamicSharedBytes;
