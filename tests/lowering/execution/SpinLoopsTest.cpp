@@ -643,6 +643,21 @@ TEST(SpinLoopExecution, TurnsThatBringNobodyOnAreReported) {
     st.volatile.global.u32 [%mine+4], 1;
   END:)"),
                ofThreads(2), 2);
+  // Thread 0 goes round in a loop around a wait, in one more wait: it is in none of the two that
+  // the error may name.
+  expectReport(executable(R"(
+    mov.u32 %r9, 0;
+  OUTER:
+    add.u32 %r8, %r9, 1;
+  AROUND:
+    setp.eq.u32 %p0, %tid, 0; @%p0 bra SKIP;
+  WAIT:
+    ld.volatile.global.u32 %r0, [%mine+128]; setp.eq.u32 %p1, %r0, 0; @%p1 bra WAIT;
+  SKIP:
+    add.u32 %r9, %r9, 1; setp.ne.u32 %p2, %r9, 0; @%p2 bra AROUND;
+    ld.volatile.global.u32 %r1, [%buf]; setp.eq.u32 %p3, %r1, 0; @%p3 bra OUTER;
+    st.volatile.global.u32 [%mine+132], %r8; st.volatile.global.u32 [%buf], 1;)"),
+               ofThreads(32), 2);
 }
 
 TEST(SpinLoopExecution, TrapsEndTheKernelWhereOthersOfTheWarpWait) {
