@@ -35,22 +35,17 @@ int fail(Error error) {
 }
 
 Expected<std::vector<KernelCase>> chosenKernels(const Options &options) {
-  auto kernels = readKernels(options.folder);
-  if (!kernels)
-    return kernels.takeError();
   Regex match(options.match);
   if (std::string error; !match.isValid(error))
     return createStringError("--match: " + error);
-  erase_if(*kernels, [&](const KernelCase &kernel) { return !match.match(kernel.name); });
   Regex rarely(options.rarely.empty() ? "^$" : options.rarely);
   if (std::string error; !rarely.isValid(error))
     return createStringError("--rarely: " + error);
-  std::vector<KernelCase> chosen;
-  size_t rare = options.offset; // another third for each offset
-  for (size_t i = options.offset % options.every; i < kernels->size(); i += options.every)
-    if (!rarely.match((*kernels)[i].name) || rare++ % 3 == 0)
-      chosen.push_back(std::move((*kernels)[i]));
-  return chosen;
+  size_t index = 0, rare = options.offset; // another third for each offset
+  return readKernels(options.folder, [&](StringRef name) {
+    return match.match(name) && index++ % options.every == options.offset % options.every &&
+           (!rarely.match(name) || rare++ % 3 == 0);
+  });
 }
 
 // What a file has recorded of the folder's kernels as they are now; none if it does not exist.

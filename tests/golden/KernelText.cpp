@@ -146,14 +146,16 @@ const FloatFormat *formatNamed(StringRef name) {
 class Template {
 public:
   Template(StringRef file, std::vector<Line> lines) : file(file), lines(std::move(lines)) {}
-  Error expand(std::vector<KernelCase> &kernels);
+  Error expand(KernelFilter isWanted, std::vector<KernelCase> &kernels);
 
 private:
   Error wrong(const Line &line, const Twine &what) const {
     return createStringError(file + ":" + Twine(line.number) + ": " + what);
   }
-  Error expandEach(ArrayRef<Table> tables, Values values, std::vector<KernelCase> &kernels);
-  Expected<KernelCase> instantiate(Values values);
+  Error expandEach(ArrayRef<Table> tables, Values values, KernelFilter isWanted,
+                   std::vector<KernelCase> &kernels);
+  Expected<std::string> nameOf(const Values &values);
+  Expected<KernelCase> instantiate(std::string name, Values values);
   Error applyHeader(const Line &line, StringRef arguments, KernelCase &kernel);
   Error applyLaunch(const Line &line, StringRef arguments, KernelCase &kernel);
   Error addParameter(const Line &line, StringRef arguments, KernelCase &kernel);
@@ -417,14 +419,23 @@ constexpr const char *kProlog = R"(  .reg .pred p<32>;
   mov.u32 lane, %laneid;
 )";
 
-Expected<KernelCase> Template::instantiate(Values values) {
+// The first line is that of the directive `kernel`.
+Expected<std::string> Template::nameOf(const Values &values) {
+  auto content = substitute(lines.front(), lines.front().text, values);
+  if (!content)
+    return content.takeError();
+  return StringRef(*content).drop_front(strlen("kernel")).trim().str();
+}
+
+Expected<KernelCase> Template::instantiate(std::string name, Values values) {
   KernelCase kernel;
+  kernel.name = std::move(name);
   kernel.topic = sys::path::stem(file).str();
   slotEnd = perThread = 0;
   declarations.clear(), prologue.clear(), attributes.clear();
   version = "8.5", target = "sm_90";
   std::string module, body;
-  for (size_t i = 0; i < lines.size(); ++i) {
+  for (size_t i = 1; i < lines.size(); ++i) {
     const Line &line = lines[i];
     if (line.directive == "each")
       continue;
@@ -448,9 +459,7 @@ Expected<KernelCase> Template::instantiate(Values values) {
     if (!content)
       return content.takeError();
     StringRef arguments = StringRef(*content).drop_front(line.directive.size()).trim();
-    if (line.directive == "kernel")
-      kernel.name = arguments;
-    else if (Error error = applyHeader(line, arguments, kernel))
+    if (Error error = applyHeader(line, arguments, kernel))
       return std::move(error);
   }
   size_t threads = size_t(kernel.block[0]) * kernel.block[1] * kernel.block[2] * kernel.grid[0] *
@@ -481,10 +490,15 @@ Expected<KernelCase> Template::instantiate(Values values) {
   return kernel;
 }
 
-Error Template::expandEach(ArrayRef<Table> tables, Values values,
+Error Template::expandEach(ArrayRef<Table> tables, Values values, KernelFilter isWanted,
                            std::vector<KernelCase> &kernels) {
   if (tables.empty()) {
-    auto kernel = instantiate(std::move(values));
+    auto name = nameOf(values);
+    if (!name)
+      return name.takeError();
+    if (!isWanted(*name))
+      return Error::success();
+    auto kernel = instantiate(std::move(*name), std::move(values));
     if (!kernel)
       return kernel.takeError();
     kernels.push_back(std::move(*kernel));
@@ -493,13 +507,13 @@ Error Template::expandEach(ArrayRef<Table> tables, Values values,
   for (const Row &row : tables.front().rows) {
     for (auto [name, value] : zip_equal(tables.front().names, row))
       values[name] = value;
-    if (Error error = expandEach(tables.drop_front(), values, kernels))
+    if (Error error = expandEach(tables.drop_front(), values, isWanted, kernels))
       return error;
   }
   return Error::success();
 }
 
-Error Template::expand(std::vector<KernelCase> &kernels) {
+Error Template::expand(KernelFilter isWanted, std::vector<KernelCase> &kernels) {
   std::vector<Table> tables;
   for (const Line &line : lines) {
     if (line.directive != "each")
@@ -509,7 +523,7 @@ Error Template::expand(std::vector<KernelCase> &kernels) {
       return wrong(line, "rows and names differ in number");
     tables.push_back(std::move(*table));
   }
-  return expandEach(tables, {}, kernels);
+  return expandEach(tables, {}, isWanted, kernels);
 }
 
 } // namespace
@@ -548,13 +562,14 @@ uint64_t KernelCase::digest() const {
   return xxh3_64bits(all);
 }
 
-Expected<std::vector<KernelCase>> expandKernels(StringRef fileName, StringRef text) {
+Expected<std::vector<KernelCase>> expandKernels(StringRef fileName, StringRef text,
+                                                KernelFilter isWanted) {
   std::vector<KernelCase> kernels;
   std::vector<Line> lines;
   auto expandLast = [&]() -> Error {
     if (lines.empty())
       return Error::success();
-    return Template(fileName, std::move(lines)).expand(kernels);
+    return Template(fileName, std::move(lines)).expand(isWanted, kernels);
   };
   unsigned number = 0;
   for (StringRef text : split(text, '\n')) {
@@ -577,7 +592,7 @@ Expected<std::vector<KernelCase>> expandKernels(StringRef fileName, StringRef te
   return kernels;
 }
 
-Expected<std::vector<KernelCase>> readKernels(StringRef folder) {
+Expected<std::vector<KernelCase>> readKernels(StringRef folder, KernelFilter isWanted) {
   std::vector<std::string> paths;
   std::error_code error;
   for (sys::fs::directory_iterator entry(folder, error), end; entry != end && !error;
@@ -589,18 +604,22 @@ Expected<std::vector<KernelCase>> readKernels(StringRef folder) {
   sort(paths);
   std::vector<KernelCase> kernels;
   std::set<std::string> names;
+  std::string twice;
+  auto isNewAndWanted = [&](StringRef name) {
+    if (!names.insert(name.str()).second)
+      twice = name.str();
+    return isWanted(name);
+  };
   for (const std::string &path : paths) {
     auto buffer = MemoryBuffer::getFile(path);
     if (!buffer)
       return createStringError(buffer.getError(), "cannot read " + path);
-    auto expanded = expandKernels(path, (*buffer)->getBuffer());
+    auto expanded = expandKernels(path, (*buffer)->getBuffer(), isNewAndWanted);
     if (!expanded)
       return expanded.takeError();
-    for (KernelCase &kernel : *expanded) {
-      if (!names.insert(kernel.name).second)
-        return createStringError(path + ": two kernels are named " + kernel.name);
-      kernels.push_back(std::move(kernel));
-    }
+    if (!twice.empty())
+      return createStringError(path + ": two kernels are named " + twice);
+    std::move(expanded->begin(), expanded->end(), std::back_inserter(kernels));
   }
   return kernels;
 }

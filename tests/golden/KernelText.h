@@ -34,6 +34,7 @@
 // q0..q7 (.b128).
 #pragma once
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include <array>
 #include <cstdint>
@@ -77,11 +78,17 @@ struct KernelCase {
   bool isRight(const std::vector<uint8_t> &got, const std::vector<uint8_t> &expected) const;
 };
 
+/// Which kernels are wanted, asked for each name in turn: of the others nothing but the name is
+/// made.
+using KernelFilter = llvm::function_ref<bool(llvm::StringRef name)>;
+inline bool wantsEach(llvm::StringRef) { return true; }
+
 /// The kernels of all files `*.kernels` of a folder, in the order of their names. An error names
 /// file and line.
-llvm::Expected<std::vector<KernelCase>> readKernels(llvm::StringRef folder);
+llvm::Expected<std::vector<KernelCase>> readKernels(llvm::StringRef folder,
+                                                    KernelFilter isWanted = wantsEach);
 /// Those of one file's text.
-llvm::Expected<std::vector<KernelCase>> expandKernels(llvm::StringRef fileName,
-                                                      llvm::StringRef text);
+llvm::Expected<std::vector<KernelCase>>
+expandKernels(llvm::StringRef fileName, llvm::StringRef text, KernelFilter isWanted = wantsEach);
 
 } // namespace rubia::golden
