@@ -63,6 +63,20 @@ Result copySync(const TracedCall &entry, void *to, const void *from, size_t byte
   });
 }
 
+// Managed memory and variables of modules are the device's too.
+static bool isOfTheHost(Context &context, const void *pointer) {
+  std::optional<Allocation> found = lookUp(context, pointer);
+  return !found || found->kind == AllocationKind::Host || found->kind == AllocationKind::Registered;
+}
+
+// A copy from the host's memory to the host's own is done when its call returns, pinned or not.
+static Result finishWithinHost(Context &context, const void *to, const void *from,
+                               void *hipStream) {
+  return !isCaptured(hipStream) && isOfTheHost(context, to) && isOfTheHost(context, from)
+             ? context.synchronizeStream(hipStream)
+             : kSuccess;
+}
+
 Result copyAsync(const TracedCall &entry, void *to, const void *from, size_t bytes, int kind,
                  Stream *stream, bool isChecked) {
   return callOn(entry, stream, [&](Context &context) {
@@ -71,7 +85,9 @@ Result copyAsync(const TracedCall &entry, void *to, const void *from, size_t byt
         return kSuccess;
       if (Result result = isChecked ? kSuccess : checkBoth(context, to, from))
         return result;
-      return submit(context, copyOf(to, from, bytes, kind), stream, hipStream);
+      if (Result result = submit(context, copyOf(to, from, bytes, kind), stream, hipStream))
+        return result;
+      return finishWithinHost(context, to, from, hipStream);
     });
   });
 }
@@ -290,7 +306,10 @@ Result copy3D(const TracedCall &entry, const Copy3D *copy, Stream *stream, bool 
         return result;
       if (Result result = submit(context, copyOf(*copy), stream, hipStream))
         return result;
-      return async ? kSuccess : context.synchronizeStream(hipStream);
+      if (!async)
+        return context.synchronizeStream(hipStream);
+      return from.isArray || to.isArray ? kSuccess
+                                        : finishWithinHost(context, to.base, from.base, hipStream);
     });
   });
 }

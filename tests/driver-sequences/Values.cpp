@@ -4,6 +4,7 @@
 #include "tests/driver-sequences/Sequence.h"
 #include <cstring>
 #include <thread>
+#include <unistd.h>
 
 namespace sequences {
 namespace {
@@ -268,6 +269,36 @@ SEQUENCE(fills_of_nothing) {
   cu("cuMemsetD2D32_v2", at(s.memory, 1), size_t(3), 1u, size_t(0), size_t(5));
   cu("cuMemsetD2D32_v2", at(s.memory, 1), size_t(3), 1u, size_t(5), size_t(0));
   cu("cuMemsetD2D16_v2", at(s.memory, 1), size_t(3), (unsigned short)1, size_t(0), size_t(5));
+}
+
+SEQUENCE(copies_within_the_host) {
+  Plain s;
+  static int pageable[2][64];
+  int *pinned = nullptr;
+  quiet("cuMemAllocHost_v2", &pinned, size_t(256));
+  struct {
+    const char *what;
+    int *to, *from;
+  } rows[] = {{"pinned to pinned", pinned, s.host},
+              {"pageable to pinned", pinned, pageable[0]},
+              {"pinned to pageable", pageable[0], pinned},
+              {"pageable to pageable", pageable[1], pageable[0]}};
+  auto wait = [&] {
+    void (*sleep)(void *) = [](void *) { usleep(50'000); };
+    quiet("cuLaunchHostFunc", s.stream, sleep, kNone);
+  };
+  for (auto &row : rows) {
+    *row.to = 0, *row.from = 1;
+    wait();
+    int code = quiet("cuMemcpyAsync", Pointer(row.to), Pointer(row.from), size_t(256), s.stream);
+    say("%s: %d, at once %d", row.what, code, *row.to);
+    *row.to = 0;
+    wait();
+    CopyParameters copy = copyParameters(1, row.to, 1, row.from, 256);
+    code = quiet("cuMemcpy3DAsync_v2", static_cast<const CopyParameters *>(&copy), s.stream);
+    say("  as a volume: %d, at once %d", code, *row.to);
+    cu("cuStreamSynchronize", s.stream);
+  }
 }
 
 } // namespace
