@@ -11,6 +11,7 @@
 #include "codegen/lib/errata/MachineNames.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/MachineInstrBuilder.h"
+#include "llvm/CodeGen/SlotIndexes.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 
@@ -24,14 +25,18 @@ public:
   static char ID;
   explicit ShortRegions(unsigned most) : MachineFunctionPass(ID), most(most) {}
   StringRef getPassName() const override { return "Rubia Short Regions"; }
+  /// Live ranges are kept as they are. LLVM never computes them a second time: the coalescer leaves
+  /// uses that no value reaches, which only ranges of before it allow. From new ones the scheduler
+  /// reads and writes beyond its list of live registers.
   void getAnalysisUsage(AnalysisUsage &usage) const override {
-    usage.setPreservesCFG();
+    usage.setPreservesAll();
     MachineFunctionPass::getAnalysisUsage(usage);
   }
 
   bool runOnMachineFunction(MachineFunction &function) override {
     const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
     const MCInstrDesc &end = instructions.get(findOpcode(instructions, "SCHED_BARRIER"));
+    auto *numbers = getAnalysisIfAvailable<SlotIndexesWrapperPass>(); // not behind allocation
     bool isChanged = false;
     for (MachineBasicBlock &block : function) {
       unsigned length = 0;
@@ -39,7 +44,9 @@ public:
         if (instructions.isSchedulingBoundary(inst, &block, function))
           length = 0;
         else if (!inst.isMetaInstruction() && ++length > most) {
-          BuildMI(block, inst, DebugLoc(), end).addImm(0); // nothing is moved across
+          MachineInstr *barrier = BuildMI(block, inst, DebugLoc(), end).addImm(0);
+          if (numbers)
+            numbers->getSI().insertMachineInstrInMaps(*barrier);
           length = 1;
           isChanged = true;
         }

@@ -16,8 +16,6 @@ import unittest
 
 RUBIA, DRIVER, CLOSED, LIBRARIES, CAPSULES, OCCUPYING = sys.argv[1:7]
 HERE = pathlib.Path(__file__).resolve().parent
-# For programs that need the standard library alone.
-PYTHON = [sys.executable, "-S"]
 
 # 64 threads write 1 and so on.
 KERNEL = """// .target sm_10 .version 1.0
@@ -71,7 +69,7 @@ class CaptureOptions(WithCapsule):
     def capture(self, image, *options, driver="rubia", status=0):
         file = self.folder / "image"
         file.write_bytes(image if isinstance(image, bytes) else image.encode())
-        return self.rubia("capture", "--driver", driver, *options, "-o", self.capsule, "--", *PYTHON, HERE / "launch_ptx.py", file,
+        return self.rubia("capture", "--driver", driver, *options, "-o", self.capsule, "--", sys.executable, HERE / "launch_ptx.py", file,
                           status=status, RUBIA_TEST_DRIVER=f"{LIBRARIES}/libcuda.so.1")
 
     def recorded_ptx(self):
@@ -115,7 +113,7 @@ class CaptureOptions(WithCapsule):
     def test_the_command_line_is_recorded_on_request(self):
         self.capture(kernel("sm_80"), "--command-line", "--library-capability")
         where = json.loads(self.rubia("capsule", "show", "--json", self.capsule))["environment"]
-        self.assertEqual(where["command_line"][1:], ["-S", str(HERE / "launch_ptx.py"), str(self.folder / "image")])
+        self.assertEqual(where["command_line"][1:], [str(HERE / "launch_ptx.py"), str(self.folder / "image")])
         self.assertTrue(where["library_capability"])
         self.assertIn("launch_ptx.py", self.rubia("capsule", "show", self.capsule))
         stripped = self.folder / "stripped"
@@ -130,7 +128,7 @@ class CaptureOptions(WithCapsule):
         """Before compression: two launches that reach 20 MiB, each page of which is another."""
         file = self.folder / "image"
         file.write_text(kernel("sm_80"))
-        self.rubia("capture", "--driver", "rubia", "--no-pack", "-o", self.capsule, "--", *PYTHON, HERE / "launch_ptx.py", file, "large")
+        self.rubia("capture", "--driver", "rubia", "--no-pack", "-o", self.capsule, "--", sys.executable, HERE / "launch_ptx.py", file, "large")
         reached = json.loads(self.rubia("capsule", "show", "--json", self.capsule))["launches"][0]["memory"][0]["bytes"]
         self.assertGreater(reached, 20 << 20)
         self.assertLessEqual(self.capsule.stat().st_size, 1.1 * reached)

@@ -80,8 +80,9 @@ std::string kernelOf(const Test &test, const std::string &name) {
       hasShared = true;
       shared +=
           ".shared .align 16 .b8 memory_" + one + "[" + std::to_string(16 * kInstances) + "];\n";
-      text += "mov.u32 %wide, memory_" + one + "; mad.lo.u32 %wide, %lane, 16, %wide;\n" +
-              "cvt.u64.u32 %" + one + ", %wide;\n";
+      text += ".reg .u32 %base_" + one + ", %place_" + one + "; mov.u32 %base_" + one +
+              ", memory_" + one + "; mad.lo.u32 %place_" + one + ", %lane, 16, %base_" + one +
+              ";\ncvt.u64.u32 %" + one + ", %place_" + one + ";\n";
     } else {
       parameters += ", .param .u64 " + one;
       text += "ld.param.u64 %" + one + ", [" + one + "]; cvta.to.global.u64 %" + one + ", %" + one +
@@ -92,7 +93,7 @@ std::string kernelOf(const Test &test, const std::string &name) {
   const size_t values = test.results + test.locations.size();
   std::string head = ".visible .entry " + name + "(" + parameters + ") {\n" + shared +
                      ".reg .pred %p, %elsewhere<" + std::to_string(2 * test.threads.size()) +
-                     ">;\n.reg .u32 %lane, %wave, %warp, %cta, %wide, %final, %awaited;\n"
+                     ">;\n.reg .u32 %lane, %wave, %warp, %cta, %final, %awaited;\n"
                      ".reg .u64 %out;\n.reg .u32 %result<" +
                      std::to_string(test.results + 1) + ">;\n";
   for (char location : test.locations)
