@@ -100,7 +100,7 @@ def check(path, programs, compiler, root):
         if not shutil.which(program):
             print(f"{path.name}: skipped, {program} is not installed")
             return 77
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("RUBIA_", "CUDA_"))}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("RUBIA_", "CUDA_", "XDG_"))}
     environment |= {"PATH": f"{programs}:{environment['PATH']}", "RUBIA_DEVICE": "emulator", "EMULATOR_SOURCE": str(root),
                     "EMULATOR_LIBRARIES": str(programs.parent / "lib/rubia")}
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as tools:
