@@ -294,9 +294,9 @@ TEST_P(LaterBodies, AreMissedByName) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, LaterBodies, testing::ValuesIn(rubia::test::testTargets()),
-                         [](const auto &info) { return std::string(info.param); });
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(Targets, KeptFunctions, testing::ValuesIn(rubia::test::testTargets()),
-                         [](const auto &info) { return std::string(info.param); });
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 } // namespace
