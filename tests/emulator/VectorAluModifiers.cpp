@@ -544,6 +544,6 @@ TEST_P(VectorAluModifiers, AccumulatorsOfHalves) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Processors, VectorAluModifiers, testing::ValuesIn(kProcessors),
-                         [](auto &info) { return std::string(info.param); });
+                         [](auto &info) { return rubia::test::identifier(info.param); });
 
 } // namespace rubia::emulator::test

@@ -52,6 +52,6 @@ TEST_P(Sampler, IsLoweredForTheFirstUnit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Sampler, testing::ValuesIn(rubia::test::testTargets()),
-                         [](const auto &info) { return std::string(info.param); });
+                         [](const auto &info) { return rubia::test::identifier(info.param); });
 
 } // namespace
