@@ -8,22 +8,29 @@
 using namespace llvm;
 
 namespace rubia::codegen {
+
+SmallVector<Instruction *> pieceStarts(BasicBlock &block, unsigned most) {
+  SmallVector<Instruction *> starts;
+  unsigned length = 0;
+  for (Instruction &inst : block)
+    if (!isa<PHINode>(inst) && ++length > most && !inst.isTerminator()) {
+      starts.push_back(&inst);
+      length = 1;
+    }
+  std::reverse(starts.begin(), starts.end());
+  return starts;
+}
+
 namespace {
 
 constexpr unsigned kMost = 100; // instructions
 
 /// Whether the block was too long.
 bool divide(BasicBlock &block) {
-  SmallVector<Instruction *> firsts;
-  unsigned length = 0;
-  for (Instruction &inst : block)
-    if (!isa<PHINode>(inst) && ++length > kMost && !inst.isTerminator()) {
-      firsts.push_back(&inst);
-      length = 1;
-    }
-  for (Instruction *first : reverse(firsts)) // a division moves all that is behind it
-    block.splitBasicBlock(first);
-  return !firsts.empty();
+  const SmallVector<Instruction *> starts = pieceStarts(block, kMost);
+  for (Instruction *start : starts)
+    block.splitBasicBlock(start);
+  return !starts.empty();
 }
 
 } // namespace

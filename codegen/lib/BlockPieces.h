@@ -4,9 +4,19 @@
 // Fourier transforms have 0.92 of the instructions on gfx942.
 #pragma once
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/PassManager.h"
 
+namespace llvm {
+class BasicBlock;
+class Instruction;
+} // namespace llvm
+
 namespace rubia::codegen {
+
+/// Where pieces of so many instructions begin, the last one first: to divide a block moves all
+/// that is behind. Phis do not count, and no piece begins with the terminator.
+llvm::SmallVector<llvm::Instruction *> pieceStarts(llvm::BasicBlock &block, unsigned most);
 
 /// Divides blocks of many instructions.
 struct DivideBlocksPass : llvm::PassInfoMixin<DivideBlocksPass> {

@@ -3,6 +3,7 @@
 // block of 128,000 instructions that is 30 % of the time. So long blocks are divided for it, and
 // joined behind it: two accesses of different pieces stay apart.
 #include "codegen/lib/speed/PiecewiseVectorizer.h"
+#include "codegen/lib/BlockPieces.h"
 #include "llvm/Analysis/DomTreeUpdater.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
@@ -37,17 +38,9 @@ public:
     auto *loopPass = getAnalysisIfAvailable<LoopInfoWrapperPass>();
     LoopInfo *loops = loopPass ? &loopPass->getLoopInfo() : nullptr;
     SmallVector<BasicBlock *> pieces;
-    for (BasicBlock &block : make_early_inc_range(function)) {
-      SmallVector<Instruction *> firsts;
-      unsigned length = 0;
-      for (Instruction &inst : block)
-        if (!isa<PHINode>(inst) && ++length > kMost && !inst.isTerminator()) {
-          firsts.push_back(&inst);
-          length = 1;
-        }
-      for (Instruction *first : reverse(firsts)) // a division moves all that is behind it
-        pieces.push_back(SplitBlock(first->getParent(), first, &dominators, loops));
-    }
+    for (BasicBlock &block : make_early_inc_range(function))
+      for (Instruction *start : pieceStarts(block, kMost))
+        pieces.push_back(SplitBlock(&block, start, &dominators, loops));
     const bool isChanged = pass->runOnFunction(function);
     DomTreeUpdater updater(dominators, DomTreeUpdater::UpdateStrategy::Eager);
     for (BasicBlock *piece : pieces)
