@@ -281,7 +281,7 @@ TEST(Explain, NamesThePassWhereNothingDiffersWhileItIsWatched) {
 // The emulator tells which thread stays where, after a quarter of the seconds, in whole ones.
 TEST(Explain, NamesWhereALaunchDoesNotEnd) {
   const std::string text =
-      diffMistaken(makeCapsule(~0u), "--arch gfx1100 --explain --timeout 4",
+      diffMistaken(makeCapsule(~0u), "--arch gfx1100 --explain --timeout 2",
                    mutant(16, "add.u32 %r4, %r3, 1;", "add.u32 %r4, %r3, 1; on: @%p1 bra on;"));
   expectIn(text, "gfx1100 is wrong: it fails, and the reference is as recorded");
   expectIn(text, "thread (7,0,0) of CTA (0,0,0)");

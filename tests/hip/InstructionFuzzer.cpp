@@ -3,7 +3,7 @@
 // refuses it or ends it with a fault, and neither crashes, hangs nor touches what is not its own
 // (which sanitizers see).
 //
-//   instruction-fuzzer [--seconds N] [--seed N] [--arch A,B]
+//   instruction-fuzzer [--seconds N] [--seed N] [--arch A,B] [--at-once N]
 //   instruction-fuzzer --replay ARCH:SEED:NUMBER[:batch]
 //
 // A code object holds many streams, and each is a launch of its own by the emulator's interface,
@@ -328,7 +328,7 @@ private:
 };
 
 int usage() {
-  errs() << "usage: instruction-fuzzer [--seconds N] [--seed N] [--arch A,B]\n"
+  errs() << "usage: instruction-fuzzer [--seconds N] [--seed N] [--arch A,B] [--at-once N]\n"
             "       instruction-fuzzer --replay ARCH:SEED:NUMBER[:batch]\n";
   return 2;
 }
@@ -354,7 +354,7 @@ int replay(StringRef what) {
 } // namespace
 
 int main(int argc, char **argv) {
-  uint64_t seconds = 10, seed = 1;
+  uint64_t seconds = 10, seed = 1, atOnce = std::max(1u, std::thread::hardware_concurrency());
   std::string processors;
   for (const char *name : rubia::test::testTargets())
     processors += (processors.empty() ? "" : ",") + std::string(name);
@@ -365,7 +365,8 @@ int main(int argc, char **argv) {
     if (name == "--arch")
       processors = value.str();
     else if ((name != "--seconds" || value.getAsInteger(0, seconds)) &&
-             (name != "--seed" || value.getAsInteger(0, seed)))
+             (name != "--seed" || value.getAsInteger(0, seed)) &&
+             (name != "--at-once" || value.getAsInteger(0, atOnce) || atOnce == 0))
       return usage();
   }
   if (argc % 2 == 0)
@@ -380,7 +381,6 @@ int main(int argc, char **argv) {
       return 1;
     }
   }
-  const unsigned atOnce = std::max(1u, std::thread::hardware_concurrency());
   const auto end = Clock::now() + std::chrono::seconds(seconds);
   unsigned failures = 0;
   // So many processors at a time take turns.

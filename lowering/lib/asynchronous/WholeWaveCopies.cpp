@@ -25,8 +25,10 @@ namespace {
 
 constexpr unsigned kPiece = 16, kAtOnce = 4; // bytes; pieces of a lane
 
-/// One step: operands are the pieces' offsets, the pieces, the saved EXEC; the source, the
-/// destination, the last piece's offset, and of the packed form the warp's lanes.
+/// One step: operands are the pieces' offsets, the pieces, the saved EXEC and SCC; the source, the
+/// destination, the last piece's offset, and of the packed form the warp's lanes. SCC comes back:
+/// saying that it is written would cost some milliseconds, in which LLVM compares its name with
+/// those of all classes of registers.
 std::string textOfStep(const Target &target) {
   const bool isWide = target.waveSize == 64;
   const unsigned isa = target.row->isa, lanes = target.isPacked ? 32 : target.waveSize;
@@ -36,26 +38,27 @@ std::string textOfStep(const Target &target) {
   if (isa == 12)
     text += "s_wait_alu 0x0\n";
   text += asyncNoteText(AsyncMark::ByWarp);
+  text += "s_cselect_b32 $9, 1, 0\n";
   text += formatv("s_or_saveexec_{0} $8, -1\nv_mbcnt_lo_u32_b32 $0, -1, 0\n", width);
   if (isWide)
     text += "v_mbcnt_hi_u32_b32 $0, -1, $0\n";
   if (target.isPacked)
-    text += "v_and_b32 $0, 31, $0\ns_and_b64 exec, exec, $12\n";
+    text += "v_and_b32 $0, 31, $0\ns_and_b64 exec, exec, $13\n";
   text += "v_lshlrev_b32 $0, 4, $0\n";
   for (unsigned i = 1; i < kAtOnce; ++i)
     text += formatv("{0} ${1}, {2}, $0\n", add, i, i * lanes * kPiece);
   for (unsigned i = 0; i < kAtOnce; ++i)
-    text += formatv("v_min_u32 ${0}, $11, ${0}\n", i);
+    text += formatv("v_min_u32 ${0}, $12, ${0}\n", i);
   for (unsigned i = 0; i < kAtOnce; ++i)
-    text += formatv("global_load_dwordx4 ${0}, ${1}, $9\n", kAtOnce + i, i);
+    text += formatv("global_load_dwordx4 ${0}, ${1}, $10\n", kAtOnce + i, i);
   for (unsigned i = 0; i < kAtOnce; ++i)
-    text += formatv("{0} ${1}, $10, ${1}\n", add, i);
+    text += formatv("{0} ${1}, $11, ${1}\n", add, i);
   text += isa == 12 ? "s_wait_loadcnt 0x0\n" : "s_waitcnt vmcnt(0)\n";
   for (unsigned i = 0; i < kAtOnce; ++i)
     text += formatv("ds_write_b128 ${0}, ${1}\n", i, kAtOnce + i);
   text += isa == 12 ? "s_wait_dscnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n";
   text += asyncMarkText(AsyncMark::HandedOver);
-  return text + formatv("\ns_mov_{0} {1}, $8", width, exec).str();
+  return text + formatv("\ns_mov_{0} {1}, $8\ns_cmp_lg_u32 $9, 0", width, exec).str();
 }
 
 void copyStep(FunctionLowering &fn, ArrayRef<Value *> scalars) {
@@ -63,7 +66,7 @@ void copyStep(FunctionLowering &fn, ArrayRef<Value *> scalars) {
   Type *word = b.getInt32Ty(), *piece = FixedVectorType::get(word, kPiece / 4);
   SmallVector<Type *> results(kAtOnce, word), types;
   results.append(kAtOnce, piece);
-  std::string outputs = "=&v,=&v,=&v,=&v,=&v,=&v,=&v,=&v,=&s", inputs;
+  std::string outputs = "=&v,=&v,=&v,=&v,=&v,=&v,=&v,=&v,=&s,=&s", inputs;
   SmallVector<Value *> arguments(scalars);
   for (size_t i = 0; i < scalars.size(); ++i)
     inputs += ",s";
@@ -72,13 +75,14 @@ void copyStep(FunctionLowering &fn, ArrayRef<Value *> scalars) {
     arguments.push_back(Constant::getNullValue(type));
   }
   results.push_back(fn.intType(fn.target().waveSize));
+  results.push_back(word);
   for (Value *argument : arguments)
     types.push_back(argument->getType());
   auto *type = FunctionType::get(StructType::get(fn.context(), results), types, false);
-  CallInst *call = b.CreateCall(InlineAsm::get(type, textOfStep(fn.target()),
-                                               outputs + inputs + ",~{memory},~{scc}",
-                                               /*hasSideEffects=*/true),
-                                arguments);
+  CallInst *call =
+      b.CreateCall(InlineAsm::get(type, textOfStep(fn.target()), outputs + inputs + ",~{memory}",
+                                  /*hasSideEffects=*/true),
+                   arguments);
   // What all lanes have computed must be used.
   Value *whole =
       b.CreateIntrinsic(Intrinsic::amdgcn_strict_wwm, {word}, {b.CreateExtractValue(call, 0)});

@@ -263,7 +263,8 @@ void emitTrapOf(IRBuilder<> &builder, UnitLowering &unit, abi::TrapReason reason
 
 // Where s_trap may do nothing, what its handler does, and LLVM's SIMULATED_TRAP (errata E32): tells
 // the queue by an interrupt that the wave has aborted, and halts. Only a privileged wave comes
-// here, which may write ttmp2.
+// here, which may write ttmp2. As it does not return, nobody misses scc. Saying that it is written
+// would cost some milliseconds: LLVM compares a register's name with those of all classes.
 static const char *const kTrapWhereItMayDoNothing =
     "s_trap 2\n"
     "s_sendmsg_rtn_b32 $0, sendmsg(MSG_RTN_GET_DOORBELL)\n"
@@ -284,7 +285,7 @@ void emitTrapInPlace(IRBuilder<> &builder, UnitLowering &unit, Value *reason, Va
   const bool mayDoNothing = targets::Fact::trapMayDoNothing(*unit.target.row);
   auto *type = FunctionType::get(mayDoNothing ? builder.getInt32Ty() : builder.getVoidTy(), false);
   InlineAsm *trap = mayDoNothing
-                        ? InlineAsm::get(type, kTrapWhereItMayDoNothing, "=&s,~{memory},~{scc}",
+                        ? InlineAsm::get(type, kTrapWhereItMayDoNothing, "=&s,~{memory}",
                                          /*hasSideEffects=*/true)
                         : InlineAsm::get(type, "s_trap 2", "~{memory}", /*hasSideEffects=*/true);
   builder.CreateCall(trap)->addFnAttr(Attribute::Convergent);
