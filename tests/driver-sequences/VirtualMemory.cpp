@@ -84,7 +84,7 @@ SEQUENCE(addresses_reserved_where_asked) {
   say("where asked %d", third == at(first, kBlock));
   Pointer fourth = kNone;
   cu("cuMemAddressReserve", &fourth, kBlock, size_t(0), at(first, 1), 0ull);
-  cu("cuMemAddressReserve", &fourth, kBlock, size_t(0), Pointer(&s), 0ull);
+  cu("cuMemAddressReserve", &fourth, kBlock, size_t(0), Pointer(uintptr_t(&s) | 1), 0ull);
 }
 
 SEQUENCE(addresses_freed_wrongly) {

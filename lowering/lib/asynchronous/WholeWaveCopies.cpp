@@ -37,8 +37,8 @@ std::string textOfStep(const Target &target) {
   std::string text = "; rubia.accesses 4c4c4c4ccccccccc\n"; // loads; stores of a copy
   if (isa == 12)
     text += "s_wait_alu 0x0\n";
-  text += asyncNoteText(AsyncMark::ByWarp);
   text += "s_cselect_b32 $9, 1, 0\n";
+  text += asyncNoteText(AsyncMark::ByWarp);
   text += formatv("s_or_saveexec_{0} $8, -1\nv_mbcnt_lo_u32_b32 $0, -1, 0\n", width);
   if (isWide)
     text += "v_mbcnt_hi_u32_b32 $0, -1, $0\n";
