@@ -295,8 +295,8 @@ TEST(DiffCommand, NamesWhatNobodyHasWritten) {
 TEST(DiffCommand, EndsLaunchesThatDoNot) {
   std::string text = kKernel;
   text.replace(text.find("  ret;"), 0, "again: bra again;\n");
-  const std::string result = diff(makeCapsule(kWrong, text), "--arch gfx1100 --timeout 2");
-  expectIn(result, "gfx1100: launch 0 k: failed: it did not end within 2 s");
+  const std::string result = diff(makeCapsule(kWrong, text), "--arch gfx1100 --timeout 1");
+  expectIn(result, "gfx1100: launch 0 k: failed: it did not end within 1 s");
   expectIn(result, "status 1");
 }
 
