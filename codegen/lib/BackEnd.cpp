@@ -28,6 +28,7 @@
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/WholeWaveValues.h"
+#include "codegen/lib/speed/AsmMemory.h"
 #include "codegen/lib/speed/KeptFunctions.h"
 #include "codegen/lib/speed/KillFlags.h"
 #include "codegen/lib/speed/LimitedSinking.h"
@@ -105,8 +106,10 @@ public:
       legacy::PassManager::add(makeNarrowProducts());
       legacy::PassManager::add(makeCarryChains());
       legacy::PassManager::add(makeMaskValues());
+      legacy::PassManager::add(makeAsmWithoutMemory());
     }
     if (pass->getPassName() == kFinalizeSelection) {
+      legacy::PassManager::add(makeAsmWithMemory());
       legacy::PassManager::add(makeMaskValuesForgotten());
       legacy::PassManager::add(makeTraps());
       legacy::PassManager::add(makeOpaqueCopies());
