@@ -49,7 +49,8 @@ Diagnostic Decoder::decode(const MCInst &instruction, uint64_t pcOffset, uint64_
 Diagnostic Decoder::decodeByEncoding() {
   const uint64_t bits = flags();
   const StringRef fullName = target.fullName(inst->getOpcode());
-  if (const OutOfScope *row = findOutOfScope(name.empty() ? fullName : name, fullName))
+  if (const OutOfScope *row =
+          findOutOfScope(inst->getOpcode(), name.empty() ? fullName : name, fullName))
     return row->reason.str();
   if (fullName.starts_with("V_DUAL_"))
     return decodeDual();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/decode/OutOfScope.h"
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <iterator>
 
 namespace rubia::emulator {
@@ -101,6 +104,20 @@ const OutOfScope *findOutOfScope(llvm::StringRef key, llvm::StringRef fullName) 
     if (row.matches(key, fullName))
       return &row;
   return nullptr;
+}
+
+const OutOfScope *findOutOfScope(unsigned opcode, llvm::StringRef key, llvm::StringRef fullName) {
+  constexpr uint8_t kUnknown = 0, kNone = 1, kFirst = 2;
+  static_assert(std::size(kRows) < UINT8_MAX - kFirst);
+  static std::array<std::atomic<uint8_t>, UINT16_MAX + 1> known; // kUnknown
+  std::atomic<uint8_t> &one = known[opcode];
+  uint8_t found = one.load(std::memory_order_relaxed);
+  if (found == kUnknown) {
+    const OutOfScope *row = findOutOfScope(key, fullName);
+    found = row ? uint8_t(kFirst + (row - kRows)) : kNone;
+    one.store(found, std::memory_order_relaxed);
+  }
+  return found == kNone ? nullptr : &kRows[found - kFirst];
 }
 
 } // namespace rubia::emulator

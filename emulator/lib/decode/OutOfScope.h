@@ -9,7 +9,6 @@
 namespace rubia::emulator {
 
 struct OutOfScope {
-  // The length of each is known: a row is compared with every instruction that is decoded.
   llvm::StringLiteral name; // the tables' key; a '*' at its end or beginning stands for anything
   llvm::StringLiteral reason;
   llvm::StringLiteral encoding = ""; // only where LLVM's name of the opcode contains this
@@ -26,5 +25,7 @@ extern const OutOfScopeTable kOutOfScope;
 /// Why the instruction is out of scope, or null. `key` is the tables' name of the instruction,
 /// `fullName` LLVM's.
 const OutOfScope *findOutOfScope(llvm::StringRef key, llvm::StringRef fullName);
+/// The same of LLVM's opcode, remembered for all targets: every instruction that is decoded asks.
+const OutOfScope *findOutOfScope(unsigned opcode, llvm::StringRef key, llvm::StringRef fullName);
 
 } // namespace rubia::emulator
