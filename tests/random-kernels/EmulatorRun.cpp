@@ -114,7 +114,12 @@ Expected<std::vector<uint8_t>> Device::run(const Program &program, abi::WarpForm
   return std::vector<uint8_t>(bytes, bytes + program.results.size());
 }
 
-Expected<abi::WarpForm> formOf(ArrayRef<uint8_t> code) {
+struct CodeForm {
+  abi::WarpForm form;
+  bool mayBeChecked; // larger blocks than this form allows take the checked form
+};
+
+Expected<CodeForm> formOf(ArrayRef<uint8_t> code) {
   auto text = codegen::readMetadata(code);
   if (!text)
     return text.takeError();
@@ -122,10 +127,12 @@ Expected<abi::WarpForm> formOf(ArrayRef<uint8_t> code) {
   if (!value)
     return value.takeError();
   const json::Array *kernels = value->getAsObject()->getArray("kernels");
-  StringRef form = *(*kernels)[0].getAsObject()->getString("warpForm");
-  return form == "packed"        ? abi::WarpForm::Packed
-         : form == "half-filled" ? abi::WarpForm::HalfFilled
-                                 : abi::WarpForm::Wave32;
+  const json::Object &kernel = *(*kernels)[0].getAsObject();
+  StringRef form = *kernel.getString("warpForm");
+  return CodeForm{form == "packed"        ? abi::WarpForm::Packed
+                  : form == "half-filled" ? abi::WarpForm::HalfFilled
+                                          : abi::WarpForm::Wave32,
+                  *kernel.getBoolean("mayBeChecked")};
 }
 
 } // namespace
@@ -170,14 +177,20 @@ Expected<EmulatorResult> emulate(const Program &program, const Way &way) {
   auto form = formOf(code->bytes);
   if (!form)
     return form.takeError();
+  // As the runtime does.
+  if (form->mayBeChecked && program.block > abi::kMostHalfFilledThreads) {
+    Way larger = way;
+    larger.form = settings::WarpFormChoice::Checked;
+    return emulate(program, larger);
+  }
   Device device;
   if (Error error = device.load(code->bytes, parsed.module))
     return std::move(error);
   auto results =
-      device.run(program, *form, lowering::staticSharedBytes(units[0], *units[0].kernels[0]));
+      device.run(program, form->form, lowering::staticSharedBytes(units[0], *units[0].kernels[0]));
   if (!results)
     return results.takeError();
-  return EmulatorResult{std::move(*results), *form};
+  return EmulatorResult{std::move(*results), form->form};
 }
 
 } // namespace rubia::random_kernels
