@@ -138,8 +138,10 @@ public:
     }
     if (pass->getPassName() == kLateScheduler)
       legacy::PassManager::add(makeShortRegions(kLateRegion));
-    if (pass->getPassName() == kWholeWaveAllocation)
+    if (pass->getPassName() == kWholeWaveAllocation) {
+      legacy::PassManager::add(makeSpillLanes());
       legacy::PassManager::add(makeWholeWaveRegisters());
+    }
     const bool isExecMasking = pass->getPassName() == kExecMasking;
     if (isExecMasking)
       legacy::PassManager::add(makeKillFlagsOnce());

@@ -13,10 +13,14 @@
 // get a register that is another value's in idle lanes. So they are confined to VGPRs here.
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/MachineNames.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervals.h"
 #include "llvm/CodeGen/LiveRegMatrix.h"
+#include "llvm/CodeGen/MachineCycleAnalysis.h"
+#include "llvm/CodeGen/MachineDominators.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/MachineInstr.h"
@@ -155,7 +159,119 @@ bool WholeWaveRegisters::runOnMachineFunction(MachineFunction &function) {
   return true;
 }
 
+// ---------- Lanes of spilled scalar registers
+
+// SILowerSGPRSpills spills scalar registers to lanes of vector registers, which are values of whole
+// waves. In front of a vector register's first use it writes IMPLICIT_DEF: where the nearest block
+// is that comes before all of them. If a loop's first block reads a lane that the loop writes
+// later, as of a phi which is undefined when the loop is entered, that is this block. Then all
+// lanes are undefined there in each round, and allocation may use the register for something else
+// meanwhile. Such a definition moves in front of the loop.
+class SpillLanes : public MachineFunctionPass {
+public:
+  static char ID;
+  SpillLanes() : MachineFunctionPass(ID) {}
+  StringRef getPassName() const override { return "Rubia Spill Lanes"; }
+  void getAnalysisUsage(AnalysisUsage &usage) const override {
+    usage.addRequired<MachineDominatorTreeWrapperPass>();
+    usage.addRequired<MachineCycleInfoWrapperPass>();
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+  bool runOnMachineFunction(MachineFunction &function) override;
+
+private:
+  bool readsOlderLanes(const MachineInstr &begin) const;
+
+  unsigned spills = 0, restores = 0; // opcodes
+};
+
+char SpillLanes::ID = 0;
+
+// Whether behind the beginning of a vector register a lane may be read that has not been written
+// since.
+bool SpillLanes::readsOlderLanes(const MachineInstr &begin) const {
+  const Register reg = begin.getOperand(0).getReg();
+  // At the beginning of each block that is come to: the lanes that are written on all ways.
+  DenseMap<const MachineBasicBlock *, uint64_t> written;
+  SmallVector<std::pair<const MachineBasicBlock *, uint64_t>> open;
+  auto walk = [&](MachineBasicBlock::const_iterator at, const MachineBasicBlock &block,
+                  uint64_t lanes) {
+    for (; at != block.end(); ++at) {
+      if (&*at == &begin)
+        return true;
+      // Result, source and number of the lane: the vector register is the result of the one, and
+      // the source of the other.
+      if (at->getOpcode() == spills && at->getOperand(0).getReg() == reg)
+        lanes |= uint64_t(1) << at->getOperand(2).getImm();
+      else if (at->getOpcode() == restores && at->getOperand(1).getReg() == reg &&
+               !(lanes >> at->getOperand(2).getImm() & 1))
+        return false;
+    }
+    for (const MachineBasicBlock *next : block.successors())
+      open.push_back({next, lanes});
+    return true;
+  };
+  if (!walk(std::next(begin.getIterator()), *begin.getParent(), 0))
+    return true;
+  while (!open.empty()) {
+    const auto [block, lanes] = open.pop_back_val();
+    const auto [known, isNew] = written.insert({block, lanes});
+    if (!isNew && (known->second & lanes) == known->second)
+      continue;
+    known->second &= lanes;
+    if (!walk(block->begin(), *block, known->second))
+      return true;
+  }
+  return false;
+}
+
+bool SpillLanes::runOnMachineFunction(MachineFunction &function) {
+  const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
+  spills = findOpcode(instructions, "SI_SPILL_S32_TO_VGPR");
+  restores = findOpcode(instructions, "SI_RESTORE_S32_FROM_VGPR");
+  SmallDenseSet<Register> lanes; // vector registers that have some
+  for (const MachineBasicBlock &block : function)
+    for (const MachineInstr &inst : block)
+      if (inst.getOpcode() == restores && inst.getOperand(1).getReg().isVirtual())
+        lanes.insert(inst.getOperand(1).getReg());
+  if (lanes.empty())
+    return false;
+
+  const auto &cycles = getAnalysis<MachineCycleInfoWrapperPass>().getCycleInfo();
+  const auto &dominators = getAnalysis<MachineDominatorTreeWrapperPass>().getDomTree();
+  auto *wrapper = getAnalysisIfAvailable<LiveIntervalsWrapperPass>();
+  LiveIntervals *intervals = wrapper ? &wrapper->getLIS() : nullptr;
+  bool isChanged = false;
+  for (MachineBasicBlock &block : function) {
+    if (!cycles.getCycle(&block))
+      continue;
+    for (MachineInstr &inst : make_early_inc_range(block)) {
+      const auto *place = dominators.getNode(&block); // null: nothing leads there
+      if (!place || !inst.isImplicitDef() || !lanes.contains(inst.getOperand(0).getReg()) ||
+          !readsOlderLanes(inst))
+        continue;
+      while (cycles.getCycle(place->getBlock()))
+        place = place->getIDom();
+      MachineBasicBlock &before = *place->getBlock();
+      if (intervals)
+        intervals->RemoveMachineInstrFromMaps(inst);
+      before.splice(before.getFirstTerminator(), &block, inst.getIterator());
+      if (intervals) {
+        const Register reg = inst.getOperand(0).getReg();
+        intervals->InsertMachineInstrInMaps(inst);
+        intervals->removeInterval(reg);
+        intervals->createAndComputeVirtRegInterval(reg);
+      }
+      isChanged = true;
+    }
+  }
+  return isChanged;
+}
+
 } // namespace
+
+Pass *makeSpillLanes() { return new SpillLanes; }
 
 Pass *makeWholeWaveRegisters() { return new WholeWaveRegisters; }
 

@@ -271,3 +271,82 @@ TEST(SpinLoopExecution, ThreadsThatLeaveOneByOneMayTakeTheirTime) {
   expected[32] = 640;
   EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(33, 0), form), expected);
 }
+
+// So many masks of lanes are alive that scalar registers are spilled (E49).
+TEST(SpinLoopExecution, ManyLoopsWithoutTheOptimiser) {
+  const std::string ptx = executable(R"(
+    .reg .b32 %acc; .reg .b32 %n; .reg .b32 %q<28>; .reg .pred %t<16>; .reg .b64 %u<7>; ld.param.u32 %n, [n];
+    add.u32 %acc, %tid, 1;
+    mov.u32 %q3, 0; mov.u32 %q6, 0; mov.u32 %q16, 0; mov.u32 %q23, 0;
+    rem.u32 %q2, %tid, 3; div.u32 %q1, %tid, 3;
+    setp.ge.u32 %t1, %q1, 10; @%t1 bra L1;
+    setp.ge.u32 %t2, %q1, 4; @%t2 bra L1;
+    setp.eq.u32 %t3, %q2, 0; @%t3 bra L4;
+    setp.eq.u32 %t4, %q2, 2; @%t4 bra L2;
+    bra L3;
+  L2:
+    bra L1;
+  L3:
+    mad.wide.u32 %u1, %q1, 32, %buf;
+    L5: atom.global.exch.b32 %q4, [%u1+2048], 0; setp.eq.u32 %t5, %q4, 0; @%t5 bra L5; mad.lo.u32 %acc, %acc, 3, %q4;
+    bra L1;
+  L4:
+    mul.wide.u32 %u2, %q1, 32; add.u64 %u2, %u2, %buf; add.u64 %u2, %u2, 2048;
+    or.b32 %q8, %acc, 1;
+    L6: atom.global.cas.b32 %q7, [%u2], 0, %q8; setp.ne.u32 %t6, %q7, 0; @%t6 bra L6;
+    bra L1;
+  L1:
+    mov.u32 %q9, 0;
+  L7:
+    and.b32 %q10, %tid, 1; setp.eq.u32 %t8, %q10, 1; vote.sync.ballot.b32 %q10, %t8, -1; xor.b32 %acc, %acc, %q10;
+    barrier.sync 0;
+    add.u32 %q9, %q9, 1; setp.lt.u32 %t7, %q9, 2; @%t7 bra L7;
+    rem.u32 %q13, %tid, 2; div.u32 %q12, %tid, 2;
+    L11: .branchtargets L9, L10; brx.idx %q13, L11;
+  L9:
+    mov.u32 %q14, 0; mov.u32 %q15, 2;
+  L12:
+    mad.lo.u32 %acc, %acc, 5, 50;
+    add.u32 %q14, %q14, 1; setp.lt.u32 %t10, %q14, %q15; @%t10 bra L12;
+    mul.wide.u32 %u4, %q12, 32; add.u64 %u3, %buf, %u4;
+    mov.u32 %q17, 0;
+  L13:
+    ld.acquire.gpu.global.u32 %q19, [%u3+2624]; setp.eq.u32 %t12, %q19, 0; @%t12 bra L15; ld.volatile.global.u32 %q19, [%u3+2624]; setp.ne.u32 %t12, %q19, 0; @%t12 bra L13;
+  L15:
+    mad.lo.u32 %q18, %q17, 100, %acc; st.volatile.global.u32 [%u3+2628], %q18;
+    membar.gl;
+    st.release.gpu.global.u32 [%u3+2624], 1;
+    add.u32 %q17, %q17, 1; setp.lt.u32 %t11, %q17, 2; @%t11 bra L13;
+    bra L8;
+  L10:
+    mov.u32 %q21, 0; mov.u32 %q22, 2;
+  L16:
+    mad.lo.u32 %acc, %acc, 5, 66;
+    add.u32 %q21, %q21, 1; setp.lt.u32 %t13, %q21, %q22; @%t13 bra L16;
+    mul.wide.u32 %u6, %q12, 32; add.u64 %u5, %buf, %u6;
+    mov.u32 %q24, 0;
+  L17:
+    L18: ld.relaxed.gpu.global.u32 %q26, [%u5+2624]; setp.ne.u32 %t15, %q26, 0; @%t15 bra L19; nanosleep.u32 20; bra L18;
+  L19:
+    ld.volatile.global.u32 %q25, [%u5+2628]; mad.lo.u32 %acc, %acc, 3, %q25;
+    membar.gl;
+    st.release.gpu.global.u32 [%u5+2624], 0;
+    add.u32 %q24, %q24, 1; setp.lt.u32 %t14, %q24, 2; @%t14 bra L17;
+    bra L8;
+  L8:
+    st.global.u32 [%mine], %acc;)");
+  const std::vector<uint32_t> expected = {325, 6539,  375,  6064,  800,  8214,  475,  12539,
+                                          525, 8014,  1400, 11964, 625,  9314,  675,  9964,
+                                          725, 10614, 775,  11264, 825,  11914, 875,  12564,
+                                          925, 13214, 975,  13864, 1025, 14514, 1075, 15164};
+  Form form = ofThreads(32);
+  form.optLevel = 0;
+  form.spinLimit = 1000;
+  for (const char *arch : kTargets) {
+    form.arch = arch;
+    form.halfFilled = isWave64(arch);
+    std::vector<uint32_t> words = run(ptx, std::vector<uint32_t>(1024, 0), form).words;
+    words.resize(expected.size());
+    EXPECT_EQ(words, expected) << arch;
+  }
+}
