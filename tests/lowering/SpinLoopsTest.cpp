@@ -360,6 +360,19 @@ TEST(SpinLoops, AnswersOfThreadsThatDoNotComeToTheLoop) {
       << "all of the warp go the same way";
 }
 
+TEST(SpinLoops, AnswersBehindCalls) {
+  auto behind = [](const std::string &callee) {
+    return treatmentIn(
+        kernel("mov.u32 %r9, %tid.x; ld.param.u64 %rd0, [p]; setp.eq.u32 %p1, %r9, 0;"
+               " @%p1 bra L; call f, (); st.volatile.global.u32 [%rd0], 1; bra E;"
+               " L: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L; E:",
+               ".func g() { .reg .b32 %r; add.u32 %r, %r, 1; " + callee +
+                   " ret; } .func f() { call g, (); ret; }"));
+  };
+  EXPECT_EQ(behind(""), "WT"); // and the answer comes first
+  EXPECT_EQ(behind("bar.sync 0;"), "-") << "they meet in the callee";
+}
+
 // All of a warp leave the outer loop together, but for the first thread, which does not come to it.
 // The inner loop has the same label.
 TEST(SpinLoops, AnswersWhereLoopsShareALabel) {

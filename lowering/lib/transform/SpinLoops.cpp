@@ -6,7 +6,7 @@
 #include "lowering/lib/frame/LaunchState.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/transform/WarpTurns.h"
-#include "lowering/lib/waits/OwnWarpWaits.h"
+#include "lowering/lib/waits/WaitFacts.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/CFG.h"
@@ -219,7 +219,10 @@ CallFacts callFacts(const UnitLowering &unit, function_ref<bool(const ptx::Instr
 FoundWaits waitsIn(FunctionLowering &fn) {
   UnitLowering &unit = fn.unit();
   auto exits = [&](const ptx::Instruction &call) { return mayExit(unit, call); };
-  FoundWaits found = findWaits(fn.ptxFunction(), callFacts(unit, exits));
+  const CallFacts calls = callFacts(unit, exits);
+  FoundWaits found;
+  if (any_of(fn.ptxFunction().body, mayPoll))
+    found = findWaits(WaitFacts(fn.ptxFunction(), calls));
   const DenseSet<uint32_t> releases = possibleReleases(fn.ptxFunction());
   found.ends.insert(releases.begin(), releases.end());
   return found;
@@ -229,13 +232,16 @@ void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
                     const DenseMap<uint32_t, BasicBlock *> &released,
                     const DenseMap<uint32_t, BasicBlock *> &headers, const BasicBlock *leave,
                     ControlFlowGraph &graph) {
+  if (none_of(fn.ptxFunction().body, mayPoll))
+    return;
   UnitLowering &unit = fn.unit();
   auto exits = [&](const ptx::Instruction &call) { return mayExit(unit, call); };
   const CallFacts calls = callFacts(unit, exits);
+  const WaitFacts facts(fn.ptxFunction(), calls);
   DenseSet<uint32_t> ordered;
   DenseMap<uint32_t, BasicBlock *> added = headers;
   BitVector done(unsigned(fn.ptxFunction().body.size()));
-  for (const OwnWarpTurns &turns : findOwnWarpTurns(fn.ptxFunction(), graph, calls)) {
+  for (const OwnWarpTurns &turns : findOwnWarpTurns(facts, graph)) {
     std::vector<std::string> names;
     for (const OwnWarpWait &wait : turns.waits)
       names.push_back(describe(fn, wait));
@@ -252,7 +258,7 @@ void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
         if (!done.test(branch) && ordered.insert(branch).second)
           letAnswersGoFirst(fn, enter, starts[branch]);
   }
-  for (const OwnWarpWait &wait : findOwnWarpWaits(fn.ptxFunction(), graph, calls, done)) {
+  for (const OwnWarpWait &wait : findOwnWarpWaits(facts, graph, done)) {
     BasicBlock *header = wait.header < graph.codeBlocks() ? starts[graph.blocks[wait.header].first]
                                                           : added.lookup(wait.header);
     for (uint32_t branch : wait.answered)

@@ -6,65 +6,16 @@
 #include "lowering/lib/waits/OwnWarpWaits.h"
 #include "lowering/lib/waits/Polls.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace llvm;
 
 namespace rubia::ptx::Op {
-extern const Operation Activemask, Atom, Ld;
+extern const Operation Atom, Ld;
 } // namespace rubia::ptx::Op
 
 namespace rubia::lowering {
 namespace {
-
-// Which instructions other threads may have to take part in, or tell who is there. Functions
-// without a body are the driver's.
-class ForAll {
-public:
-  explicit ForAll(const CallFacts &calls) : calls(calls) {}
-
-  bool operator()(const ptx::Instruction &instruction) {
-    if (!does(instruction, effects::Calls))
-      return isOne(instruction);
-    const ptx::Function *callee = calleeOf(instruction);
-    if (callee && !callee->hasBody)
-      return false;
-    return calls.mayExit(instruction) || !callee || hasOne(*callee);
-  }
-
-private:
-  static bool isOne(const ptx::Instruction &instruction) {
-    return isMeeting(instruction) || instruction.op() == ptx::Op::Activemask ||
-           does(instruction, effects::MeetsWarp | effects::ArrivesCta);
-  }
-  // Null: it is called through an address.
-  static const ptx::Function *calleeOf(const ptx::Instruction &call) {
-    const auto *name =
-        find_if(call.operands, [](const ptx::Operand &operand) { return operand.function(); });
-    return name == call.operands.end() ? nullptr : &definitionOf(*name->function());
-  }
-  // Whether there is such an instruction in a function, or in one that is called there.
-  bool hasOne(const ptx::Function &function) {
-    auto [known, isNew] = functions.insert({&function, false});
-    if (!isNew)
-      return known->second;
-    SmallSetVector<const ptx::Function *, 8> called;
-    called.insert(&function);
-    for (size_t i = 0; i < called.size(); ++i)
-      for (const ptx::Instruction &instruction : called[i]->body) {
-        const bool isCall = does(instruction, effects::Calls);
-        const ptx::Function *callee = isCall ? calleeOf(instruction) : nullptr;
-        if (callee)
-          called.insert(callee);
-        else if (isCall || isOne(instruction))
-          return functions[&function] = true;
-      }
-    return false;
-  }
-
-  const CallFacts &calls;
-  DenseMap<const ptx::Function *, bool> functions;
-};
 
 // A loop that waits for whomever, and what follows it up to the last answer.
 struct Candidate {
@@ -116,10 +67,9 @@ void add(std::vector<Group> &groups, Group group) {
 
 class Search {
 public:
-  Search(const ptx::Function &function, const ControlFlowGraph &graph, const CallFacts &calls)
-      : function(function), graph(graph), calls(calls), definitions(function),
-        polls(pollsOf(function)), branches(branchesOf(function)) {
-    if (!polls.empty())
+  Search(const WaitFacts &facts, const ControlFlowGraph &graph)
+      : facts(facts), function(facts.function), graph(graph), branches(facts.branches) {
+    if (!facts.polls.empty())
       findCandidates();
   }
 
@@ -137,10 +87,6 @@ public:
   }
 
 private:
-  ArrayRef<ptx::Instruction> codeOf(uint32_t block) const {
-    const ControlFlowGraph::Block &code = graph.blocks[block];
-    return ArrayRef(function.body).slice(code.first, code.end - code.first);
-  }
   // The threads of a warp arrive at an mbarrier before they wait there.
   bool isOfMemory(uint32_t poll) const {
     return function.body[poll].op() == ptx::Op::Ld || function.body[poll].op() == ptx::Op::Atom;
@@ -160,11 +106,10 @@ private:
   void addLoops(OwnWarpTurns &turns) const;
   void addTraps(OwnWarpTurns &turns) const;
 
+  const WaitFacts &facts;
   const ptx::Function &function;
   const ControlFlowGraph &graph;
-  const CallFacts &calls;
-  const Definitions definitions;
-  const std::vector<uint32_t> polls, branches;
+  const ArrayRef<uint32_t> branches;
   std::vector<ControlFlowGraph::Loop> loops;
   BitVector forAll; // blocks with something that threads may have to take part in
   std::vector<Candidate> candidates;
@@ -172,9 +117,9 @@ private:
 
 void Search::findCandidates() {
   forAll.resize(unsigned(graph.blocks.size()));
-  ForAll isForAll(calls);
   for (uint32_t block = 0; block < graph.codeBlocks(); ++block)
-    forAll[block] = any_of(codeOf(block), std::ref(isForAll));
+    forAll[block] = any_of(seq(graph.blocks[block].first, graph.blocks[block].end),
+                           [&](uint32_t index) { return facts.isForAll(index); });
   loops = graph.naturalLoops();
   for (const ControlFlowGraph::Loop &loop : loops) {
     if (any_of(loop.blocks, [&](uint32_t block) { return forAll.test(block); }))
@@ -212,9 +157,9 @@ bool Search::keptMayWaitFor(const Candidate &kept, const Candidate &other) const
 }
 
 std::optional<Candidate> Search::candidateFor(const ControlFlowGraph::Loop &loop) const {
-  const LoopValues values(function, definitions, graph, loop);
+  const LoopValues values(function, facts.definitions, graph, loop);
   std::optional<Candidate> found;
-  for (uint32_t poll : polls)
+  for (uint32_t poll : facts.polls)
     if (values.isIn(poll)) {
       std::optional<Candidate> candidate = candidateFor(values, poll);
       if (found && candidate)
@@ -226,21 +171,17 @@ std::optional<Candidate> Search::candidateFor(const ControlFlowGraph::Loop &loop
 }
 
 std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t index) const {
-  const Poll poll(loop, branches, index);
-  const bool releases = releasesInside(loop, index);
-  if (!releases && (!poll.waitsAtOneAddress() || poll.isBarrierOfGrid() || !poll.decidesAnExit()))
+  std::optional<Waiting> waiting = waitingWith(facts, loop, index);
+  if (!waiting)
     return std::nullopt;
+  const bool releases = waiting->wait.releasesInside, together = waiting->leaveTogether;
   Candidate candidate;
-  candidate.wait.header = loop.loop.header;
-  candidate.wait.poll = candidate.wait.first = index;
-  while (candidate.wait.first != 0 && loop.isIn(candidate.wait.first - 1))
-    --candidate.wait.first;
+  candidate.wait = std::move(waiting->wait);
   candidate.loop = loop.blocks;
   followFrom(loop, candidate);
-  candidate.needsTurns =
-      !releases && !poll.leaveTogether() && !candidate.answers.empty() && isOfMemory(index);
-  candidate.isKept = candidate.needsTurns && releaseOf(loop, index, calls);
-  const Answers answers(loop, index, /*endsAreAnswers=*/!poll.leaveTogether(), &forAll);
+  candidate.needsTurns = !releases && !together && !candidate.answers.empty() && isOfMemory(index);
+  candidate.isKept = candidate.needsTurns && candidate.wait.release;
+  const Answers answers(facts, loop, index, /*endsAreAnswers=*/!together, &forAll);
   for (uint32_t branch : branches)
     if (answers.mayComeFrom(branch)) {
       candidate.wait.answered.push_back(branch);
@@ -250,7 +191,7 @@ std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t i
           if (answers.mayWrite(at))
             candidate.answersBeside.push_back(at);
     }
-  candidate.isWatched = !releases && (!candidate.wait.answered.empty() || !poll.leaveTogether());
+  candidate.isWatched = !releases && (!candidate.wait.answered.empty() || !together);
   return candidate;
 }
 
@@ -258,7 +199,7 @@ std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t i
 // loop again.
 void Search::followFrom(const LoopValues &loop, Candidate &candidate) const {
   const uint32_t count = uint32_t(graph.blocks.size());
-  const Answers answers(loop, candidate.wait.poll, /*endsAreAnswers=*/false);
+  const Answers answers(facts, loop, candidate.wait.poll, /*endsAreAnswers=*/false);
   BitVector reached(count);
   std::vector<SmallVector<uint32_t, 2>> before(count);
   SmallVector<uint32_t> open(loop.loop.blocks), answering;
@@ -453,22 +394,18 @@ std::vector<OwnWarpTurns> Search::run() const {
 
 } // namespace
 
-std::vector<OwnWarpTurns> findOwnWarpTurns(const ptx::Function &function,
-                                           const ControlFlowGraph &graph, const CallFacts &calls) {
-  return Search(function, graph, calls).run();
+std::vector<OwnWarpTurns> findOwnWarpTurns(const WaitFacts &facts, const ControlFlowGraph &graph) {
+  return Search(facts, graph).run();
 }
 
-FoundWaits findWaits(const ptx::Function &function, const CallFacts &calls) {
-  if (pollsOf(function).empty())
-    return {};
+FoundWaits findWaits(const WaitFacts &facts) {
   // What comes before that which is for all, in a block of its own.
-  DenseSet<uint32_t> ends = possibleReleases(function);
-  ForAll isForAll(calls);
-  for (uint32_t index = 1; index < function.body.size(); ++index)
-    if (isForAll(function.body[index]))
+  DenseSet<uint32_t> ends = possibleReleases(facts.function);
+  for (uint32_t index = 1; index < facts.function.body.size(); ++index)
+    if (facts.isForAll(index))
       ends.insert(index - 1);
-  const ControlFlowGraph graph(function, ends);
-  const Search search(function, graph, calls);
+  const ControlFlowGraph graph(facts.function, ends);
+  const Search search(facts, graph);
   return {search.any(), search.run().empty() ? DenseSet<uint32_t>() : search.answers()};
 }
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that wait for a thread of their own warp.
 #include "lowering/lib/waits/OwnWarpWaits.h"
-#include "lowering/lib/analysis/Definitions.h"
-#include "lowering/lib/analysis/InstructionEffects.h"
 #include "lowering/lib/analysis/LoopValues.h"
-#include "lowering/lib/waits/Locks.h"
 #include "lowering/lib/waits/Polls.h"
 
 using namespace llvm;
@@ -16,10 +13,8 @@ namespace {
 
 class Search {
 public:
-  Search(const ptx::Function &function, ControlFlowGraph &graph, const CallFacts &calls,
-         const BitVector &done)
-      : function(function), graph(graph), calls(calls), definitions(function),
-        polls(pollsOf(function)), branches(branchesOf(function)), found(done) {}
+  Search(const WaitFacts &facts, ControlFlowGraph &graph, const BitVector &done)
+      : facts(facts), function(facts.function), graph(graph), polls(facts.polls), found(done) {}
 
   std::vector<OwnWarpWait> run() {
     std::vector<OwnWarpWait> result;
@@ -38,7 +33,7 @@ private:
              std::tuple(b.blocks.size(), b.latches[0], b.header);
     });
     for (const ControlFlowGraph::Loop &loop : loops) {
-      LoopValues values(function, definitions, graph, loop);
+      LoopValues values(function, facts.definitions, graph, loop);
       for (uint32_t poll : polls) {
         if (!values.isIn(poll) || found.test(poll))
           continue;
@@ -56,27 +51,17 @@ private:
   }
 
   std::optional<OwnWarpWait> check(const LoopValues &loop, uint32_t index) const {
-    Poll poll(loop, branches, index);
-    if (!poll.waitsAtOneAddress())
+    std::optional<Waiting> waiting = waitingWith(facts, loop, index);
+    if (!waiting || !waiting->isAtOneAddress)
       return std::nullopt;
-    OwnWarpWait wait;
-    wait.header = loop.loop.header;
-    wait.poll = wait.first = index;
-    while (wait.first != 0 && loop.isIn(wait.first - 1))
-      --wait.first;
-    wait.exits = poll.exits();
-    wait.releasesInside = releasesInside(loop, index);
+    OwnWarpWait &wait = waiting->wait;
     if (wait.releasesInside)
       return wait;
-    if (poll.isBarrierOfGrid() || !poll.decidesAnExit())
-      return std::nullopt;
-    const bool together = poll.leaveTogether();
-    const Answers answers(loop, index, /*endsAreAnswers=*/!together);
-    copy_if(branches, std::back_inserter(wait.answered),
+    const Answers answers(facts, loop, index, /*endsAreAnswers=*/!waiting->leaveTogether);
+    copy_if(facts.branches, std::back_inserter(wait.answered),
             [&](uint32_t branch) { return answers.mayComeFrom(branch); });
-    if (wait.answered.empty() && together)
+    if (wait.answered.empty() && waiting->leaveTogether)
       return std::nullopt;
-    wait.release = releaseOf(loop, index, calls);
     return wait;
   }
 
@@ -100,19 +85,18 @@ private:
     graph.blocks[park].successors.push_back(behind);
   }
 
+  const WaitFacts &facts;
   const ptx::Function &function;
   ControlFlowGraph &graph;
-  const CallFacts &calls;
-  const Definitions definitions;
-  const std::vector<uint32_t> polls, branches;
+  const ArrayRef<uint32_t> polls;
   BitVector found; // polls
 };
 
 } // namespace
 
-std::vector<OwnWarpWait> findOwnWarpWaits(const ptx::Function &function, ControlFlowGraph &graph,
-                                          const CallFacts &calls, const BitVector &done) {
-  return Search(function, graph, calls, done).run();
+std::vector<OwnWarpWait> findOwnWarpWaits(const WaitFacts &facts, ControlFlowGraph &graph,
+                                          const BitVector &done) {
+  return Search(facts, graph, done).run();
 }
 
 } // namespace rubia::lowering

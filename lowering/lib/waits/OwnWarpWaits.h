@@ -14,6 +14,8 @@
 
 namespace rubia::lowering {
 
+class WaitFacts;
+
 /// Instructions are indexes into the body.
 struct OwnWarpWait {
   uint32_t header = 0; // a block of the graph
@@ -51,14 +53,13 @@ struct OwnWarpTurns {
 };
 
 /// In a graph whose blocks end behind each of possibleReleases() and findWaits().
-std::vector<OwnWarpTurns> findOwnWarpTurns(const ptx::Function &function,
-                                           const ControlFlowGraph &graph, const CallFacts &calls);
+std::vector<OwnWarpTurns> findOwnWarpTurns(const WaitFacts &facts, const ControlFlowGraph &graph);
 
 struct FoundWaits {
   bool any = false;              // loops that wait, for whomever
   llvm::DenseSet<uint32_t> ends; // if some wait in turns: the instructions that may answer
 };
-FoundWaits findWaits(const ptx::Function &function, const CallFacts &calls);
+FoundWaits findWaits(const WaitFacts &facts);
 
 /// The instructions that may release what an atomic operation of the function takes.
 llvm::DenseSet<uint32_t> possibleReleases(const ptx::Function &function);
@@ -68,7 +69,7 @@ llvm::DenseSet<uint32_t> possibleReleases(const ptx::Function &function);
 /// until its release goes on to there, and one that is watched may end the kernel. In what order
 /// the ways of a branch are executed is not followed: who answers whom is as the program has it.
 /// `done`: instructions whose loops are treated already.
-std::vector<OwnWarpWait> findOwnWarpWaits(const ptx::Function &function, ControlFlowGraph &graph,
-                                          const CallFacts &calls, const llvm::BitVector &done);
+std::vector<OwnWarpWait> findOwnWarpWaits(const WaitFacts &facts, ControlFlowGraph &graph,
+                                          const llvm::BitVector &done);
 
 } // namespace rubia::lowering

@@ -3,14 +3,10 @@
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "lowering/lib/analysis/UniformValues.h"
 #include "ptx-frontend/SpecialRegisters.h"
-#include "ptx-frontend/Types.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace llvm;
 
-namespace rubia::ptx::Op {
-extern const Operation And, Atom, Cvt, Cvta, IAdd, IMad, ISub, Ld, Mov, Or, Red, Selp, St;
-} // namespace rubia::ptx::Op
 namespace rubia::ptx::Mod {
 extern const Modifier Cas;
 } // namespace rubia::ptx::Mod
@@ -35,24 +31,6 @@ static bool isGridWorkspace(const ptx::Function &function, const Definitions &de
           found = found || isGridWorkspace(function, definitions, source, visited);
   });
   return found;
-}
-
-std::vector<uint32_t> pollsOf(const ptx::Function &function) {
-  std::vector<uint32_t> polls;
-  for (auto [index, instruction] : enumerate(function.body))
-    if (mayPoll(instruction))
-      polls.push_back(uint32_t(index));
-  return polls;
-}
-
-std::vector<uint32_t> branchesOf(const ptx::Function &function) {
-  std::vector<uint32_t> branches;
-  for (auto [index, instruction] : enumerate(function.body))
-    if (choiceOf(instruction) ||
-        (instruction.guard.reg != ptx::kNone &&
-         does(instruction, effects::Jumps | effects::Returns | effects::Exits)))
-      branches.push_back(uint32_t(index));
-  return branches;
 }
 
 // ---------- Which exits depend on what is polled
@@ -161,12 +139,16 @@ bool Poll::decides(uint32_t branch) const {
 
 // ---------- Who may write what is waited for
 
-Answers::Answers(const LoopValues &loop, uint32_t poll, bool endsAreAnswers,
+Answers::Answers(const WaitFacts &facts, const LoopValues &loop, uint32_t poll, bool endsAreAnswers,
                  const BitVector *meetings)
-    : loop(loop), function(loop.function), poll(loop.function.body[poll]),
-      endsAreAnswers(endsAreAnswers), meetings(meetings) {
-  findRoots(*addressOf(function.body[poll]), awaited);
-  findPointers(*addressOf(function.body[poll]), pointers);
+    : facts(facts), loop(loop), function(loop.function), poll(poll), endsAreAnswers(endsAreAnswers),
+      meetings(meetings), writers(facts.addresses.writersTo(poll)) {
+  writers.reset(loop.instructions);
+}
+
+bool Answers::mayBe(uint32_t instruction) const {
+  return mayWrite(instruction) && facts.addresses.isSamePointer(instruction, poll) &&
+         !facts.addresses.isElsewhere(instruction, poll);
 }
 
 bool Answers::mayComeFrom(uint32_t branch) const {
@@ -174,10 +156,7 @@ bool Answers::mayComeFrom(uint32_t branch) const {
   if (!does(jump, effects::Jumps) || loop.isIn(branch) ||
       isUniformJump(function, loop.definitions, jump))
     return false;
-  auto block = find_if(loop.graph.blocks, [&](const ControlFlowGraph::Block &code) {
-    return code.first <= branch && branch < code.end;
-  });
-  ArrayRef<uint32_t> ways = block->successors;
+  ArrayRef<uint32_t> ways = loop.graph.blocks[loop.graph.blockOf(branch)].successors;
   return any_of(ways, [&](uint32_t way) {
     return comesTo(way, Goal::Loop) && any_of(ways, [&](uint32_t other) {
              return other != way && comesTo(other, Goal::Answer);
@@ -197,102 +176,6 @@ BitVector Answers::waysFrom(uint32_t branch, const BitVector &others) const {
         open.push_back(next);
       }
   return ways;
-}
-
-bool Answers::mayBe(uint32_t instruction) const {
-  return mayWrite(instruction) && isSamePointer(function.body[instruction]) &&
-         !isElsewhere(function.body[instruction]);
-}
-
-bool Answers::isMadeOfItsSources(uint32_t writer) const {
-  return writer < function.body.size() && isRepeatable(function.body[writer]);
-}
-
-bool Answers::isMadeOfOthers(ArrayRef<uint32_t> writers, unsigned depth) const {
-  return writers.size() == 1 && depth != kMaxValueSteps && isMadeOfItsSources(writers[0]);
-}
-
-// The variables and registers that an address is made of. A register that is written at several
-// places may be made of what each of them takes.
-void Answers::findRoots(const ptx::Operand &operand, SmallPtrSetImpl<const void *> &roots,
-                        unsigned depth) const {
-  if (const ptx::Variable *variable = operand.variable())
-    roots.insert(variable);
-  forEachRegister(operand, [&](ptx::RegisterId reg) {
-    const ArrayRef<uint32_t> writers = loop.definitions.of(reg);
-    const void *self = &function.registers[reg];
-    if ((!isMadeOfOthers(writers, depth) && !roots.insert(self).second) || depth == kMaxValueSteps)
-      return;
-    for (uint32_t writer : writers)
-      if (isMadeOfItsSources(writer))
-        for (const ptx::Operand &source : function.body[writer].operands.drop_front())
-          findRoots(source, roots, depth + 1);
-  });
-}
-
-// The variables and registers that an address points into, but not what is scaled to an index.
-void Answers::findPointers(const ptx::Operand &operand, SmallPtrSetImpl<const void *> &found,
-                           bool onlyVariables, unsigned depth) const {
-  if (const ptx::Variable *variable = operand.variable())
-    found.insert(variable);
-  if (operand.reg == ptx::kNone)
-    return;
-  const ArrayRef<uint32_t> writers = loop.definitions.of(operand.reg);
-  if (!isMadeOfOthers(writers, depth) &&
-      (onlyVariables || !found.insert(&function.registers[operand.reg]).second))
-    return;
-  if (depth == kMaxValueSteps)
-    return;
-  for (uint32_t writer : writers)
-    if (isMadeOfItsSources(writer))
-      findPointersOfSources(function.body[writer], found, onlyVariables, depth);
-}
-
-void Answers::findPointersOfSources(const ptx::Instruction &writer,
-                                    SmallPtrSetImpl<const void *> &found, bool onlyVariables,
-                                    unsigned depth) const {
-  const ptx::Operation op = writer.op();
-  ArrayRef<ptx::Operand> sources = ArrayRef(writer.operands).drop_front();
-  if (op == ptx::Op::IMad)
-    sources = sources.take_back(1);
-  else if (op == ptx::Op::Selp)
-    sources = sources.drop_back(1);
-  else if (op == ptx::Op::Cvt)
-    onlyVariables = true;
-  else if (!is_contained({ptx::Op::Mov, ptx::Op::Cvta, ptx::Op::IAdd, ptx::Op::ISub, ptx::Op::And,
-                          ptx::Op::Or, ptx::Op::Ld},
-                         op))
-    return;
-  for (const ptx::Operand &source : sources)
-    findPointers(source, found, onlyVariables, depth + 1);
-}
-
-bool Answers::isSamePointer(const ptx::Instruction &instruction) const {
-  return pointers.empty() || any_of(instruction.operands, [&](const ptx::Operand &operand) {
-           if (operand.kind != Kind::Address && operand.kind != Kind::AddressList)
-             return false;
-           SmallPtrSet<const void *, 8> into;
-           for (const ptx::Operand &element : operand.elements())
-             findPointers(element, into);
-           if (operand.kind == Kind::Address)
-             findPointers(operand, into);
-           return into.empty() ||
-                  any_of(into, [&](const void *pointer) { return pointers.contains(pointer); });
-         });
-}
-
-// Copies write at several addresses: what they copy to, and the mbarrier that counts them.
-bool Answers::mayWrite(uint32_t index) const {
-  const ptx::Instruction &instruction = function.body[index];
-  if (loop.isIn(index) || !does(instruction, effects::Writes))
-    return false;
-  return any_of(instruction.operands, [&](const ptx::Operand &operand) {
-    if (operand.kind != Kind::Address && operand.kind != Kind::AddressList)
-      return false;
-    SmallPtrSet<const void *, 8> roots;
-    findRoots(operand, roots);
-    return any_of(roots, [&](const void *root) { return awaited.contains(root); });
-  });
 }
 
 // Whether there is a way from a block to the loop, or to an answer without coming to the loop; in
@@ -319,7 +202,7 @@ BitVector Answers::blocksThatComeTo(Goal goal) const {
     for (uint32_t index = blocks[block].first; index < blocks[block].end && goesOn; ++index) {
       found |= goal == Goal::Answer &&
                (mayWrite(index) || (endsAreAnswers && does(function.body[index], effects::Traps)));
-      goesOn = meetings || !isMeeting(function.body[index]);
+      goesOn = meetings || !facts.mayMeet(index);
     }
     if (goesOn)
       passes.set(block);
@@ -335,73 +218,6 @@ BitVector Answers::blocksThatComeTo(Goal goal) const {
             [&](uint32_t previous) { return passes.test(previous); });
   }
   return result;
-}
-
-namespace {
-
-// A variable or register, and a distance from there.
-struct Place {
-  const void *base = nullptr;
-  ptx::RegisterId reg = ptx::kNone;
-  int64_t offset = 0;
-};
-
-// The address of an access, back through constant steps.
-Place placeOf(const ptx::Function &function, const Definitions &definitions,
-              const ptx::Operand &address) {
-  Place place{nullptr, address.reg, address.offset};
-  if (const ptx::Variable *variable = address.variable()) {
-    place.base = variable;
-    return place;
-  }
-  for (unsigned step = 0; place.reg != ptx::kNone && step < kMaxValueSteps; ++step) {
-    place.base = &function.registers[place.reg];
-    ArrayRef<uint32_t> writers = definitions.of(place.reg);
-    if (writers.size() != 1 || writers[0] >= function.body.size())
-      break;
-    const ptx::Instruction &writer = function.body[writers[0]];
-    if (writer.guard.reg != ptx::kNone)
-      break;
-    if (writer.op() == ptx::Op::IAdd) {
-      std::optional<uint64_t> distance = definitions.constant(writer.operands[2]);
-      if (!distance)
-        break;
-      place.offset += int64_t(*distance);
-    } else if (writer.op() != ptx::Op::Mov && writer.op() != ptx::Op::Cvta) {
-      break;
-    }
-    const ptx::Operand &source = writer.operands[1];
-    if (source.kind == Kind::Variable)
-      return {source.variable(), ptx::kNone, place.offset + source.offset};
-    if (source.kind != Kind::Register || source.negated)
-      break;
-    place.reg = source.reg;
-  }
-  return place;
-}
-
-// 0: not known.
-uint64_t bytesOf(const ptx::Instruction &access) {
-  for (const ptx::Operation op : {ptx::Op::Atom, ptx::Op::Ld, ptx::Op::Red, ptx::Op::St})
-    if (access.op() == op)
-      return uint64_t(ptx::sizeInBits(access.spelling->type())) / 8 *
-             access.spelling->vectorWidth();
-  return 0;
-}
-
-} // namespace
-
-bool Answers::isElsewhere(const ptx::Instruction &instruction) const {
-  const uint64_t bytes = bytesOf(instruction), awaitedBytes = bytesOf(poll);
-  if (!bytes || !awaitedBytes)
-    return false;
-  const Place there = placeOf(function, loop.definitions, *addressOf(instruction)),
-              here = placeOf(function, loop.definitions, *addressOf(poll));
-  if (!there.base || there.base != here.base ||
-      (here.reg != ptx::kNone && !isUniform(function, loop.definitions, here.reg)))
-    return false;
-  return here.offset + int64_t(awaitedBytes) <= there.offset ||
-         there.offset + int64_t(bytes) <= here.offset;
 }
 
 } // namespace rubia::lowering

@@ -3,20 +3,14 @@
 #pragma once
 
 #include "lowering/lib/analysis/LoopValues.h"
-#include "llvm/ADT/SmallPtrSet.h"
+#include "lowering/lib/waits/WaitFacts.h"
 #include <optional>
 
 namespace rubia::lowering {
 
-/// The instructions of a function that may poll.
-std::vector<uint32_t> pollsOf(const ptx::Function &function);
-
-/// Those that go one way or another by a condition.
-std::vector<uint32_t> branchesOf(const ptx::Function &function);
-
 // ---------- Which exits depend on what is polled
 
-/// A loop, and an instruction in it that may poll. `branches`: branchesOf() its function.
+/// A loop, and an instruction in it that may poll. `branches`: those of its function.
 class Poll {
 public:
   Poll(const LoopValues &loop, llvm::ArrayRef<uint32_t> branches, uint32_t index);
@@ -55,8 +49,8 @@ private:
 class Answers {
 public:
   /// `endsAreAnswers`: who ends the kernel counts as one who answers. `meetings`: the blocks where
-  /// all meet; null: wherever they may, at each call too.
-  Answers(const LoopValues &loop, uint32_t poll, bool endsAreAnswers,
+  /// all meet; null: wherever they may, in callees too.
+  Answers(const WaitFacts &facts, const LoopValues &loop, uint32_t poll, bool endsAreAnswers,
           const llvm::BitVector *meetings = nullptr);
 
   /// Whether threads that take another way at a branch, while some of their warp come to the loop,
@@ -69,7 +63,7 @@ public:
 
   /// Whether an instruction outside of the loop writes by an address that is made of the same
   /// variable.
-  bool mayWrite(uint32_t instruction) const;
+  bool mayWrite(uint32_t instruction) const { return writers.test(instruction); }
 
   /// Whether an instruction outside of the loop may write what is waited for: by a pointer that is
   /// made of the same one, whatever the index. Not if its address is another one by a constant,
@@ -77,29 +71,18 @@ public:
   bool mayBe(uint32_t instruction) const;
 
 private:
-  void findRoots(const ptx::Operand &operand, llvm::SmallPtrSetImpl<const void *> &roots,
-                 unsigned depth = 0) const;
-  void findPointers(const ptx::Operand &operand, llvm::SmallPtrSetImpl<const void *> &pointers,
-                    bool onlyVariables = false, unsigned depth = 0) const;
-  void findPointersOfSources(const ptx::Instruction &writer,
-                             llvm::SmallPtrSetImpl<const void *> &pointers, bool onlyVariables,
-                             unsigned depth) const;
-  bool isMadeOfItsSources(uint32_t writer) const;
-  // By one writer: then a register is no place of its own.
-  bool isMadeOfOthers(llvm::ArrayRef<uint32_t> writers, unsigned depth) const;
-  bool isSamePointer(const ptx::Instruction &instruction) const;
-  bool isElsewhere(const ptx::Instruction &instruction) const;
   enum class Goal { Loop, Answer };
   bool comesTo(uint32_t way, Goal goal) const;
   llvm::BitVector blocksThatComeTo(Goal goal) const;
 
+  const WaitFacts &facts;
   const LoopValues &loop;
   const ptx::Function &function;
-  const ptx::Instruction &poll;
+  const uint32_t poll;
   const bool endsAreAnswers;
   const llvm::BitVector *const meetings;
-  llvm::SmallPtrSet<const void *, 8> awaited, pointers; // of the poll's address
-  mutable std::optional<llvm::BitVector> coming[2];     // by goal
+  llvm::BitVector writers;
+  mutable std::optional<llvm::BitVector> coming[2]; // by goal
 };
 
 } // namespace rubia::lowering
