@@ -121,6 +121,21 @@ TEST(SpinLoops, OnlyIfTheExitDependsOnIt) {
             "W");
 }
 
+// A flag that is set where the loop has found what it waits for.
+TEST(SpinLoops, FlagsOfTheLoopThatDependOnIt) {
+  auto loop = [](const std::string &whenFound, const std::string &thenAll) {
+    return treatment("mov.u32 %r1, 0; L: ld.volatile.global.u32 %r0, [%rd1];"
+                     " setp.eq.u32 %p0, %r0, 0; @%p0 bra M; " +
+                     whenFound + " M: " + thenAll + " @%p1 bra L; st.global.u32 [%rd1], %r2;");
+  };
+  EXPECT_EQ(loop("mov.u32 %r1, 1;", "setp.eq.u32 %p1, %r1, 0;"), "S");
+  EXPECT_EQ(loop("add.u32 %r1, %r1, 1;", "setp.lt.u32 %p1, %r1, 4;"), "S") << "four times";
+  EXPECT_EQ(loop("@%p2 bra N; mov.u32 %r1, 1; N:", "setp.eq.u32 %p1, %r1, 0;"), "S")
+      << "and something else";
+  EXPECT_EQ(loop("add.u32 %r2, %r2, 1;", "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9;"), "-")
+      << "another register";
+}
+
 // A count comes to its end without anybody.
 TEST(SpinLoops, TheEndOfACountIsNotWaitedFor) {
   auto loop = [](const std::string &step, const std::string &question) {

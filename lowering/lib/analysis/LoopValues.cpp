@@ -49,6 +49,47 @@ bool LoopValues::isFixed(const ptx::Operand &operand) const {
   return fixed;
 }
 
+// ---------- Which way a round goes
+
+// The blocks of the loop from which a round comes to one of some, these too, without another one.
+BitVector LoopValues::blocksBefore(ArrayRef<uint32_t> ends, uint32_t without) const {
+  BitVector result(unsigned(graph.blocks.size()));
+  for (uint32_t block : ends)
+    if (block != without)
+      result.set(block);
+  for (bool changed = true; std::exchange(changed, false);)
+    for (uint32_t block : loop.blocks)
+      if (block != without && !result.test(block) &&
+          any_of(graph.blocks[block].successors,
+                 [&](uint32_t next) { return next != loop.header && result.test(next); })) {
+        result.set(block);
+        changed = true;
+      }
+  return result;
+}
+
+ArrayRef<uint32_t> LoopValues::decidersOf(uint32_t block) const {
+  auto [found, isNew] = deciders.try_emplace(block);
+  if (!isNew)
+    return found->second;
+  const BitVector coming = blocksBefore({block}, ptx::kNone),
+                  passing = blocksBefore(loop.latches, block);
+  // What is decided is decided before: who comes to a way passes the block, or may not.
+  for (uint32_t from : loop.blocks) {
+    bool comes = false, mayPass = false;
+    for (uint32_t next : graph.blocks[from].successors) {
+      if (!blocks.test(next))
+        continue;
+      const bool ends = next == loop.header;
+      comes |= !ends && coming.test(next) && !passing.test(next);
+      mayPass |= ends || passing.test(next);
+    }
+    if (from != block && comes && mayPass)
+      found->second.push_back(from);
+  }
+  return found->second;
+}
+
 // ---------- Counts
 
 bool LoopValues::isPassedEachRound(uint32_t instruction) const {

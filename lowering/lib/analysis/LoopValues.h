@@ -5,6 +5,7 @@
 
 #include "lowering/lib/analysis/ControlFlowGraph.h"
 #include "lowering/lib/analysis/Definitions.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace rubia::lowering {
 
@@ -36,7 +37,12 @@ public:
   /// somebody else has got through.
   bool isRetry(const ptx::Instruction &instruction) const;
 
+  /// The blocks of the loop that decide whether a round comes to one of it, by another branch than
+  /// one that leaves the loop.
+  llvm::ArrayRef<uint32_t> decidersOf(uint32_t block) const;
+
 private:
+  llvm::BitVector blocksBefore(llvm::ArrayRef<uint32_t> ends, uint32_t without) const;
   bool isFixed(ptx::RegisterId reg, unsigned depth) const;
   bool isCount(const ptx::Operand &operand) const;
   const ptx::Instruction *onlyWriterInLoop(ptx::RegisterId reg) const;
@@ -44,6 +50,8 @@ private:
   ptx::RegisterId originOf(ptx::RegisterId reg) const;
   bool isCopyOfOld(const ptx::Instruction &swap) const;
   bool isRenewed(const ptx::Instruction &swap) const;
+
+  mutable llvm::DenseMap<uint32_t, llvm::SmallVector<uint32_t>> deciders; // that were asked for
 };
 
 } // namespace rubia::lowering

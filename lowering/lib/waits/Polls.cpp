@@ -107,24 +107,39 @@ bool Poll::isRepeatedSwap() const {
 }
 
 // Whether a branch depends on what the poll gives, or on what it expects there, by values computed
-// in the loop.
+// in the loop. A register that has several values depends on what decides whether it gets one, too:
+// `if (*flag) done = true;`.
 bool Poll::decides(uint32_t branch) const {
-  const ptx::Instruction &jump = loop.function.body[branch];
-  const ptx::Operand *choice = choiceOf(jump);
-  const ptx::RegisterId condition = choice ? choice->reg : jump.guard.reg;
-  if (condition == ptx::kNone)
-    return false;
   const ptx::RegisterId expected = isRepeatedSwap() ? instruction.operands[2].reg : ptx::kNone;
   SmallSetVector<ptx::RegisterId, 16> registers;
-  registers.insert(condition);
+  SmallSetVector<uint32_t, 8> deciding; // blocks
+  auto addCondition = [&](uint32_t jump) {
+    const ptx::Instruction &by = loop.function.body[jump];
+    const ptx::Operand *choice = choiceOf(by);
+    const ptx::RegisterId condition = choice ? choice->reg : by.guard.reg;
+    if (condition != ptx::kNone)
+      registers.insert(condition);
+  };
+  addCondition(branch);
+  size_t followed = 0;
   for (size_t i = 0; i < registers.size(); ++i) {
     if (registers[i] == expected)
       return true;
-    for (uint32_t writer : loop.definitions.of(registers[i])) {
+    const ArrayRef<uint32_t> writers = loop.definitions.of(registers[i]);
+    for (uint32_t writer : writers) {
       if (writer == index)
         return true;
       if (!loop.isIn(writer))
         continue;
+      if (writers.size() > 1)
+        for (uint32_t decider : loop.decidersOf(loop.graph.blockOf(writer)))
+          deciding.insert(decider);
+      for (; followed < deciding.size(); ++followed) {
+        if (loop.graph.blocks[deciding[followed]].first < loop.graph.blocks[deciding[followed]].end)
+          addCondition(loop.graph.blocks[deciding[followed]].branch());
+        for (uint32_t decider : loop.decidersOf(deciding[followed]))
+          deciding.insert(decider);
+      }
       const ptx::Instruction &by = loop.function.body[writer];
       if (by.guard.reg != ptx::kNone)
         registers.insert(by.guard.reg);

@@ -128,6 +128,20 @@ TEST(WarpTurns, ThreadsOfAWarpOneAfterTheOther) {
   EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(32, 0), ofThreads(32)), expected);
 }
 
+TEST(WarpTurns, ThreadsThatWaitByAFlagOfTheLoop) {
+  const std::string ptx = executable(std::string(R"(
+    mov.u32 %r1, 0;
+  WAIT:
+    ld.acquire.gpu.global.u32 %r0, [%buf]; setp.ne.u32 %p0, %r0, %tid; @%p0 bra NOT;
+    mov.u32 %r1, 1;
+  NOT:
+    setp.eq.u32 %p1, %r1, 0; @%p1 bra WAIT;)") +
+                                     kCount + R"(
+    add.u32 %r2, %r0, 1; st.release.gpu.global.u32 [%buf], %r2;)");
+  const std::vector<uint32_t> expected = {64, 64};
+  EXPECT_EQ(runOnAllTargets(ptx, {0, 0}, ofThreads(64)), expected);
+}
+
 TEST(WarpTurns, TwoThreadsOfAWarpInTurns) {
   std::string ptx = executable(R"(
     mov.u32 %r1, 0;
