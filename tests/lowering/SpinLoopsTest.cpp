@@ -65,6 +65,25 @@ TEST(SpinLoops, OneAddressForAllMeansLeavingTogether) {
       << "another way out";
 }
 
+// It is another one for each thread, and after each call.
+TEST(SpinLoops, ResultsOfCallsAreNoParameters) {
+  auto loop = [](const std::string &before, const std::string &inLoop, const std::string &poll) {
+    return treatmentIn(
+        kernel("mov.u32 %r9, %tid.x; ld.param.u64 %rd0, [p]; .param .b64 a; .param .b64 o;" +
+                   before + "L: " + inLoop + poll + " @%p0 bra L;",
+               ".func (.param .b64 o) f(.param .b64 i) { .reg .b64 %rd; ld.param.b64 %rd, [i];"
+               " add.s64 %rd, %rd, 4; st.param.b64 [o], %rd; ret; }"));
+  };
+  const std::string call = "st.param.b64 [a], %rd1; call (o), f, (a); ld.param.b64 %rd1, [o];",
+                    poll = "ld.volatile.global.u64 %rd2, [%rd0]; setp.eq.u64 %p0, %rd2, %rd1;";
+  EXPECT_EQ(loop("mov.u64 %rd1, 4;", "", poll), "-");
+  EXPECT_EQ(loop("cvt.u64.u32 %rd1, %r9;" + call, "", poll), "W");
+  EXPECT_EQ(loop("cvt.u64.u32 %rd1, %r9; add.u64 %rd1, %rd1, %rd0;", call,
+                 "ld.volatile.global.u64 %rd2, [%rd1]; setp.eq.u64 %p0, %rd2, 0;"),
+            "-")
+      << "another address each time";
+}
+
 // The barrier of a grid waits for other CTAs, for any time.
 TEST(SpinLoops, TheWorkspaceOfTheGridIsNotWatched) {
   auto barrier = [](const std::string &word) {

@@ -32,7 +32,7 @@ bool LoopValues::isFixed(ptx::RegisterId reg, unsigned depth) const {
   for (uint32_t writer : definitions.of(reg)) {
     if (!isIn(writer))
       continue;
-    if (depth == kMaxValueSteps || !isRepeatable(function.body[writer]))
+    if (depth == kMaxValueSteps || !isRepeatable(function, function.body[writer]))
       return false;
     bool fixed = true;
     for (const ptx::Operand &source : function.body[writer].operands.drop_front())

@@ -7,10 +7,16 @@ using namespace llvm;
 
 namespace rubia::lowering {
 
-bool isRepeatable(const ptx::Instruction &instruction) {
+static bool isOfParameter(const ptx::Function &function, const ptx::Instruction &instruction) {
+  if (!does(instruction, effects::Loads) || instruction.spelling->space() != ptx::StateSpace::Param)
+    return false;
+  const ptx::Variable *variable = addressOf(instruction)->variable();
+  return !variable || is_contained(function.parameters, variable);
+}
+
+bool isRepeatable(const ptx::Function &function, const ptx::Instruction &instruction) {
   return instruction.guard.reg == ptx::kNone &&
-         (isPure(instruction) || (does(instruction, effects::Loads) &&
-                                  instruction.spelling->space() == ptx::StateSpace::Param));
+         (isPure(instruction) || isOfParameter(function, instruction));
 }
 
 namespace {
@@ -28,7 +34,7 @@ struct Values {
     const bool fromParameter = isLoad && writer.spelling->space() == ptx::StateSpace::Param;
     // What all load at once from one address is the same for all.
     const bool isPoll = isLoad && mayPoll(writer) && writer.guard.reg == ptx::kNone;
-    if ((!isRepeatable(writer) && !isPoll) || (fromParameter && !function.isKernel))
+    if ((!isRepeatable(function, writer) && !isPoll) || (fromParameter && !function.isKernel))
       return false;
     return all_of(writer.operands.drop_front(),
                   [&](const ptx::Operand &source) { return isUniform(source, depth + 1); });

@@ -14,8 +14,9 @@ namespace rubia::lowering {
 /// How many instructions values are followed back.
 constexpr unsigned kMaxValueSteps = 8;
 
-/// Whether every execution with the same operands gives the same result: parameters do not change.
-bool isRepeatable(const ptx::Instruction &instruction);
+/// Whether every execution with the same operands gives the same result: parameters do not change,
+/// other than the results of calls.
+bool isRepeatable(const ptx::Function &function, const ptx::Instruction &instruction);
 
 /// Whether a register has the same value for all threads of a warp that come together.
 bool isUniform(const ptx::Function &function, const Definitions &definitions, ptx::RegisterId reg);

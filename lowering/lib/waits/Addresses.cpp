@@ -74,7 +74,7 @@ static bool isAddress(const ptx::Operand &operand) {
 }
 
 bool Addresses::isMadeOfItsSources(uint32_t writer) const {
-  return writer < function.body.size() && isRepeatable(function.body[writer]);
+  return writer < function.body.size() && isRepeatable(function, function.body[writer]);
 }
 
 bool Addresses::isMadeOfOthers(ArrayRef<uint32_t> writers, unsigned depth) const {
