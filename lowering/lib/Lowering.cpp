@@ -8,6 +8,7 @@
 #include "lowering/lib/analysis/WarpForm.h"
 #include "lowering/lib/frame/UnitLowering.h"
 #include "lowering/lib/transform/MemoryOrder.h"
+#include "lowering/lib/waits/CalledWaits.h"
 #include "ptx-frontend/Lines.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -134,9 +135,11 @@ static Error invalid(const std::string &broken) {
 
 // `sampler`: where what lowers the sampler's functions is left for their bodies; null if they get
 // them.
-static Expected<std::unique_ptr<Module>> lowerUnit(const ptx::Module &ptxModule, const Unit &unit,
+static Expected<std::unique_ptr<Module>> lowerUnit(const ptx::Module &ptxModule, const Unit &given,
                                                    const Options &options, LLVMContext &context,
                                                    std::unique_ptr<UnitLowering> *sampler) {
+  const CalledWaits waits(given);
+  const Unit &unit = waits.unit();
   Expected<Plan> plan = planFor(ptxModule, unit, options);
   if (!plan)
     return plan.takeError();
@@ -184,8 +187,10 @@ Error LaterBodies::give(Function &function) {
   return verifyFunction(function, &os) ? invalid(broken) : Error::success();
 }
 
-Expected<Judgement> judge(const ptx::Module &ptxModule, const Unit &unit, const Options &options,
+Expected<Judgement> judge(const ptx::Module &ptxModule, const Unit &given, const Options &options,
                           Experience &experience) {
+  const CalledWaits waits(given);
+  const Unit &unit = waits.unit();
   Expected<Plan> plan = planFor(ptxModule, unit, options);
   if (!plan)
     return plan.takeError();

@@ -114,6 +114,12 @@ bool endsThread(const ptx::Instruction &instruction) {
          });
 }
 
+const ptx::Function *calleeOf(const ptx::Instruction &call) {
+  const auto *name =
+      find_if(call.operands, [](const ptx::Operand &operand) { return operand.function(); });
+  return name == call.operands.end() ? nullptr : &definitionOf(*name->function());
+}
+
 const ptx::Operand *choiceOf(const ptx::Instruction &jump) {
   return does(jump, effects::Jumps) && jump.operands.size() > 1 ? &jump.operands.front() : nullptr;
 }

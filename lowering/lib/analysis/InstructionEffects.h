@@ -69,6 +69,10 @@ bool namesWholeWarp(const ptx::Instruction &instruction, const Definitions &defi
 /// Whether it may end its thread: exit, trap, a failed assertion.
 bool endsThread(const ptx::Instruction &instruction);
 
+/// The function that a call names, or what its name stands for; null: it is called through an
+/// address.
+const ptx::Function *calleeOf(const ptx::Instruction &call);
+
 /// The operand that says which of its labels a jump goes to; null: it has one label.
 const ptx::Operand *choiceOf(const ptx::Instruction &jump);
 

@@ -35,13 +35,6 @@ WaitFacts::WaitFacts(const ptx::Function &function, const CallFacts &calls)
     : function(function), calls(calls), definitions(function), polls(pollsOf(function)),
       branches(branchesOf(function)), addresses(function, definitions) {}
 
-// Null: it is called through an address.
-static const ptx::Function *calleeOf(const ptx::Instruction &call) {
-  const auto *name =
-      find_if(call.operands, [](const ptx::Operand &operand) { return operand.function(); });
-  return name == call.operands.end() ? nullptr : &definitionOf(*name->function());
-}
-
 bool WaitFacts::isOne(const ptx::Instruction &instruction, Question question) {
   return isMeeting(instruction) || (question == Question::IsForAll &&
                                     (instruction.op() == ptx::Op::Activemask ||

@@ -167,12 +167,12 @@ TEST(SpinLoopExecution, OneThreadMayWaitForAnotherCtaAsLongAsItLikes) {
   }
 }
 
-TEST(SpinLoopExecution, LocksThatAreHeldBeyondTheFunctionAreReported) {
-  // The release is not where the loop can see it.
+TEST(SpinLoopExecution, LocksThatAreHeldBeyondTheFunction) {
   std::string ptx = executable(R"(
     call lock, ();
     ld.volatile.global.u32 %r1, [word]; add.u32 %r1, %r1, 1; st.volatile.global.u32 [word], %r1;
-    st.volatile.global.u32 [taken], 0;)",
+    st.volatile.global.u32 [taken], 0;
+    bar.sync 0; ld.volatile.global.u32 %r1, [word]; st.global.u32 [%mine], %r1;)",
                                R"(
 .global .u32 taken; .global .u32 word;
 .func lock() {
@@ -184,7 +184,8 @@ SPIN:
   ret;
 }
 )");
-  expectReport(ptx, ofThreads(64));
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(64, 0), ofThreads(64)),
+            std::vector<uint32_t>(64, 64));
 }
 
 TEST(SpinLoopExecution, AWarpThatWaitsTogetherForAnotherCta) {
