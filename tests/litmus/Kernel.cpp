@@ -98,10 +98,14 @@ std::string kernelOf(const Test &test, const std::string &name) {
                      std::to_string(test.results + 1) + ">;\n";
   for (char location : test.locations)
     head += std::string(".reg .u64 %") + location + ";\n";
-  head += "mov.u32 %lane, %tid.x; shr.u32 %wave, %lane, 6; and.b32 %lane, %lane, 63;\n"
-          "mov.u32 %warp, %warpid;\n"
-          "setp.ge.u32 %p, %lane, 32; @%p exit;\nmov.u32 %cta, %ctaid.x;\n"
-          "ld.param.u64 %out, [results]; cvta.to.global.u64 %out, %out;\n"
+  // In a wave of its own, or in one lane: %warp is the thread's number then, %lane the instance's.
+  head += test.isOneWarp
+              ? "mov.u32 %lane, %tid.x; and.b32 %wave, %lane, 3; shl.b32 %warp, %wave, 1;\n"
+                "shr.u32 %lane, %lane, 2; mov.u32 %cta, %ctaid.x;\n"
+              : "mov.u32 %lane, %tid.x; shr.u32 %wave, %lane, 6; and.b32 %lane, %lane, 63;\n"
+                "mov.u32 %warp, %warpid;\n"
+                "setp.ge.u32 %p, %lane, 32; @%p exit;\nmov.u32 %cta, %ctaid.x;\n";
+  head += "ld.param.u64 %out, [results]; cvta.to.global.u64 %out, %out;\n"
           "mad.wide.u32 %out, %lane, " +
           std::to_string(4 * values) + ", %out;\n";
   if (hasShared) {
@@ -116,7 +120,7 @@ std::string kernelOf(const Test &test, const std::string &name) {
   for (size_t i = 0; i < test.threads.size(); ++i) {
     const std::string next = "thread" + std::to_string(i + 1);
     const unsigned wave = waves[test.cta[i]]++;
-    // Of values that are the same for a warp: no thread waits for another one of its warp.
+    // Of values that are the same for a warp, else: no thread waits for another one of its warp.
     const std::string elsewhere = "%elsewhere" + std::to_string(2 * i);
     const std::string otherWarp = "%elsewhere" + std::to_string(2 * i + 1);
     text += "setp.ne.u32 " + elsewhere + ", %cta, " + std::to_string(test.cta[i]) + "; @" +

@@ -45,6 +45,8 @@ struct Test {
   std::vector<unsigned> cta;
   /// CTAs may be on different devices.
   bool severalDevices = false;
+  /// All threads are of one warp, where they wait for each other in turns.
+  bool isOneWarp = false;
   unsigned results = 0;  // values that are read
   std::string locations; // in order of appearance; x, y, z, w are global, s, t shared
 

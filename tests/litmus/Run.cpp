@@ -97,6 +97,8 @@ Error Runner::prepare(const Test &test, size_t index, bool isFine, Prepared &pre
   std::vector<uint32_t> threadsOf(*std::max_element(test.cta.begin(), test.cta.end()) + 1);
   for (unsigned cta : test.cta)
     threadsOf[cta] += kThreadSize;
+  if (test.isOneWarp)
+    threadsOf = {kInstances};
   const uint32_t threads = *std::max_element(threadsOf.begin(), threadsOf.end());
   abi::LaunchArguments last = {};
   last.ntid[0] = threads;
@@ -133,7 +135,7 @@ Error Runner::run(const Test &test, size_t index, uint64_t seed, Histogram &hist
   if (Error error = emulator::run(prepared.launch, memory).takeError())
     return error;
   const size_t values = test.results + test.locations.size();
-  for (unsigned instance = 0; instance < kInstances; ++instance) {
+  for (unsigned instance = 0; instance < instancesOf(test); ++instance) {
     Outcome outcome(values);
     memcpy(outcome.data(), static_cast<const uint32_t *>(results) + instance * values, 4 * values);
     for (size_t i = 0; i < test.locations.size(); ++i)
