@@ -2,6 +2,7 @@
 // Which barriers are the hardware's, which are counted, and what both are lowered to.
 #include "Lowered.h"
 #include "lowering/lib/analysis/BarrierPlan.h"
+#include "lowering/lib/frame/DeviceFunctions.h"
 #include "gmock/gmock.h"
 
 using namespace rubia;
@@ -30,6 +31,19 @@ TEST(BarrierPlan, AllThreadsAreTheHardwares) {
   EXPECT_EQ(forms("bar.sync 0; bar.sync 15; barrier.sync 3; bar.sync %r0; bar.sync 1, 0;"),
             "HHHHH");
   EXPECT_EQ(forms("bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 2, 0, %p0;"), "HH");
+}
+
+// What is planned for a library holds for units of each warp form (LibraryFacts). A barrier would
+// be another one in the checked form, and its words of LDS the calling unit's.
+TEST(BarrierPlan, LibrariesHaveNoBarriers) {
+  for (DeviceLibrary library :
+       {DeviceLibrary::Driver, DeviceLibrary::Matrices, DeviceLibrary::Textures}) {
+    const ptx::Module &module = deviceModule(library);
+    ASSERT_FALSE(module.functions.empty());
+    const LibraryFacts facts(Unit{{}, module.functions, {}, {}});
+    EXPECT_TRUE(facts.barriers.uses.empty()) << module.name;
+    EXPECT_EQ(facts.barriers.words.sizeInBytes(), 0u) << module.name;
+  }
 }
 
 // What parts of a warp may come to, and is not .aligned, is checked when it is executed.

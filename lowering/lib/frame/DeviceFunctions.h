@@ -25,7 +25,8 @@ const DeviceFunction *deviceFunction(llvm::StringRef name);
 const ptx::Module &deviceModule(DeviceLibrary library);
 
 /// What UnitLowering has under the same names: answers that need all instructions of a library, of
-/// whose ten thousands a unit needs a few.
+/// whose ten thousands a unit needs a few. They are the same for each warp form: no library has a
+/// barrier, which in the checked form would be another one (BarrierPlan.LibrariesHaveNoBarriers).
 struct LibraryFacts {
   explicit LibraryFacts(const Unit &unit);
 
