@@ -184,12 +184,15 @@ Value *Divisions::wide(BinaryOperator &division, Instruction &place) {
 }
 
 /// Whether the branch to a division has found that its numbers do not fit 32 bits. nvcc's PTX has
-/// such a branch for each division of 64 bits.
+/// such a branch for each division of 64 bits. It looks at signed numbers as they are. Magnitudes
+/// of negative ones may fit: wide() is right as well, and LLVM's own division is slower there.
 bool isKnownWide(const BinaryOperator &division, const DataLayout &layout) {
   Value *dividend = division.getOperand(0), *divisor = division.getOperand(1);
   // A divisor of zero is one by now. Where that is not why, wide() is right as well.
   match(divisor, m_CombineOr(m_UMax(m_Value(divisor), m_One()),
                              m_Select(m_Value(), m_One(), m_Value(divisor))));
+  for (Value **operand : {&dividend, &divisor})
+    match(*operand, m_Intrinsic<Intrinsic::abs>(m_Value(*operand)));
   Constant *limit = ConstantInt::get(division.getType(), UINT32_MAX);
   return any_of(divisor->users(), [&](const User *both) {
     return match(both, m_c_Or(m_Specific(dividend), m_Specific(divisor))) &&

@@ -52,7 +52,7 @@ TEST(Divisions, AllOnesOfZeroDivisorsAreAMedian) {
 }
 
 // As nvcc has it: `or` and a branch before each division of 64 bits.
-std::string behindACheck(StringRef condition, StringRef divisor = "%d") {
+std::string behindACheck(StringRef condition, StringRef divisor = "%d", StringRef dividend = "%a") {
   std::string text = (R"(
 target triple = "amdgcn-amd-amdhsa"
 define amdgpu_kernel void @k(ptr addrspace(1) %out, ptr addrspace(1) %in) {
@@ -67,8 +67,11 @@ wide:
   %safe = call i64 @llvm.umax.i64(i64 %d, i64 1)
   %isZero = icmp eq i64 %d, 0
   %selected = select i1 %isZero, i64 1, i64 %d
-  %q = udiv i64 %a, )" +
-                      divisor + R"(
+  %magnitude = call i64 @llvm.abs.i64(i64 %a, i1 false)
+  %magnitudeOfD = call i64 @llvm.abs.i64(i64 %d, i1 false)
+  %safeMagnitude = call i64 @llvm.umax.i64(i64 %magnitudeOfD, i64 1)
+  %q = udiv i64 )" + dividend +
+                      ", " + divisor + R"(
   store volatile i64 %q, ptr addrspace(1) %out
   br label %end
 end:
@@ -82,6 +85,14 @@ end:
 TEST(Divisions, ACheckOfTheirWidthIsNotRepeated) {
   for (const char *divisor : {"%d", "%safe", "%selected"}) {
     const std::string code = behindACheck("icmp ult i64 %both, 4294967296", divisor);
+    EXPECT_EQ(StringRef(code).count("v_rcp"), 1u) << code;
+  }
+}
+
+// Signed numbers are checked as they are.
+TEST(Divisions, ACheckOfSignedNumbersIsNotRepeated) {
+  for (const char *divisor : {"%magnitudeOfD", "%safeMagnitude", "%d"}) {
+    const std::string code = behindACheck("icmp ult i64 %both, 4294967296", divisor, "%magnitude");
     EXPECT_EQ(StringRef(code).count("v_rcp"), 1u) << code;
   }
 }
