@@ -13,6 +13,7 @@
 #include "codegen/lib/errata/Negations.h"
 #include "codegen/lib/errata/RoundedProducts.h"
 #include "codegen/lib/speed/DebugHistory.h"
+#include "codegen/lib/speed/DemandedBits.h"
 #include "codegen/lib/speed/Dominance.h"
 #include "codegen/lib/speed/InstructionHash.h"
 #include "codegen/lib/speed/KeptFunctions.h"
@@ -30,6 +31,7 @@ Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsig
   askDominatorsDirectly();
   skipEmptyDebugHistories();
   hashInstructionsByWords();
+  demandBitsOfNearOperations();
   if (Error error = optimise(module, machine, optLevel))
     return error;
   protectRoundedProducts(module);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/lib/speed/DemandedBits.h"
+#include "llvm/CodeGen/SelectionDAG.h"
+#include "llvm/CodeGen/SelectionDAGNodes.h"
+#include <atomic>
+
+using namespace llvm;
+
+namespace rubia::codegen {
+
+static std::atomic<bool> wasAsked;
+
+void demandBitsOfNearOperations() {}
+
+bool wereNearOperationsAsked() { return wasAsked; }
+
+/// How far up LLVM believes to be when it begins. It ends at SelectionDAG::MaxRecursionDepth.
+static constexpr unsigned kFirstDepth = SelectionDAG::MaxRecursionDepth - 3;
+
+} // namespace rubia::codegen
+
+// TargetLowering::SimplifyDemandedBits(SDValue, const APInt &, const APInt &, KnownBits &,
+//                                      TargetLoweringOpt &, unsigned, bool) const
+#define RUBIA_FUNCTION                                                                             \
+  _ZNK4llvm14TargetLowering20SimplifyDemandedBitsENS_7SDValueERKNS_5APIntES4_RNS_9KnownBitsERNS0_17TargetLoweringOptEjb
+#define RUBIA_JOINED(prefix, name) prefix##name
+#define RUBIA_NAME(prefix, name) RUBIA_JOINED(prefix, name)
+
+extern "C" {
+
+bool RUBIA_NAME(__real_, RUBIA_FUNCTION)(const void *lowering, SDValue value, const APInt &bits,
+                                         const APInt &elements, void *known, void *combiner,
+                                         unsigned depth, bool isOnlyUse);
+
+// A value with several users is looked at as a whole at depth 0 alone.
+bool RUBIA_NAME(__wrap_, RUBIA_FUNCTION)(const void *lowering, SDValue value, const APInt &bits,
+                                         const APInt &elements, void *known, void *combiner,
+                                         unsigned depth, bool isOnlyUse) {
+  rubia::codegen::wasAsked.store(true, std::memory_order_relaxed);
+  if (depth == 0 && (isOnlyUse || value.getNode()->hasOneUse()))
+    depth = rubia::codegen::kFirstDepth;
+  return RUBIA_NAME(__real_, RUBIA_FUNCTION)(lowering, value, bits, elements, known, combiner,
+                                             depth, isOnlyUse);
+}
+}
