@@ -136,6 +136,9 @@ public:
       legacy::PassManager::add(makeShortRegions(kEarlyRegion));
       legacy::PassManager::add(makeWideIndexes());
     }
+    const bool joinsAccesses = pass->getPassName() == kAccessJoiner;
+    if (joinsAccesses)
+      legacy::PassManager::add(makeShortRegions(kAccessRegion));
     if (pass->getPassName() == kLateScheduler)
       legacy::PassManager::add(makeShortRegions(kLateRegion));
     if (pass->getPassName() == kWholeWaveAllocation) {
@@ -161,6 +164,8 @@ public:
     legacy::PassManager::add(pass);
     if (isExecMasking)
       legacy::PassManager::add(makeKillFlagsAgain());
+    if (joinsAccesses)
+      legacy::PassManager::add(makeJoinedRegions());
     if (expandsAtomics)
       legacy::PassManager::add(makeExpandedLoads());
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ends of regions are put into the live ranges that there are: these are not computed again.
+// Those of the pass that joins accesses are taken away behind it.
 #include "codegen/lib/ShortRegions.h"
 #include "codegen/lib/WideIndexes.h"
 #include "tests/codegen/BackEndRun.h"
@@ -78,17 +79,66 @@ private:
   Seen &seen;
 };
 
-TEST(ShortRegions, KeepLiveRanges) {
+/// Counts the ends of regions.
+class Ends : public MachineFunctionPass {
+public:
+  static char ID;
+  explicit Ends(unsigned &count) : MachineFunctionPass(ID), count(count) {}
+
+  bool runOnMachineFunction(MachineFunction &function) override {
+    const TargetInstrInfo &names = *function.getSubtarget().getInstrInfo();
+    for (const MachineBasicBlock &block : function)
+      count += count_if(block, [&](const MachineInstr &inst) {
+        return names.getName(inst.getOpcode()) == "SCHED_BARRIER";
+      });
+    return false;
+  }
+
+private:
+  unsigned &count;
+};
+
+char Ends::ID = 0;
+
+class AroundJoiner : public legacy::PassManager {
+public:
+  void add(Pass *pass) override {
+    const bool isJoiner = pass->getPassName() == kAccessJoiner;
+    if (isJoiner) {
+      legacy::PassManager::add(makeShortRegions(kAccessRegion));
+      legacy::PassManager::add(new Ends(divided));
+    }
+    legacy::PassManager::add(pass);
+    if (isJoiner) {
+      legacy::PassManager::add(makeJoinedRegions());
+      legacy::PassManager::add(new Ends(joined));
+    }
+  }
+  unsigned divided = 0, joined = 0;
+};
+
+std::string copiesText(unsigned copies) {
   std::string text = "target triple = \"amdgcn-amd-amdhsa\"\n"
                      "define amdgpu_kernel void @k(ptr addrspace(1) %p) {\n";
-  for (unsigned i = 0; i < 1300; ++i) {
+  for (unsigned i = 0; i < copies; ++i) {
     const std::string n = std::to_string(i);
     text += "  %v" + n + " = load volatile i32, ptr addrspace(1) %p\n  store volatile i32 %v" + n +
             ", ptr addrspace(1) %p\n";
   }
+  return text + "  ret void\n}\n";
+}
+
+TEST(ShortRegions, AreJoinedAgain) {
+  AroundJoiner passes;
+  runBackEnd("gfx1100", copiesText(kAccessRegion), passes);
+  EXPECT_GE(passes.divided, 1u);
+  EXPECT_EQ(passes.joined, 0u);
+}
+
+TEST(ShortRegions, KeepLiveRanges) {
   Seen seen;
   Around passes(seen);
-  runBackEnd("gfx1100", text + "  ret void\n}\n", passes);
+  runBackEnd("gfx1100", copiesText(1300), passes);
   EXPECT_GT(seen.marked, 1000u);
   EXPECT_EQ(seen.kept, seen.marked);
   EXPECT_EQ(seen.ends, 2u);
