@@ -6,6 +6,7 @@
 #include "codegen/lib/Diagnostics.h"
 #include "codegen/lib/FreshPass.h"
 #include "codegen/lib/PassNames.h"
+#include "codegen/lib/SharedConstants.h"
 #include "codegen/lib/ShortRegions.h"
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/WideIndexes.h"
@@ -105,6 +106,8 @@ public:
       legacy::PassManager::add(makeOpaqueAddresses());
       legacy::PassManager::add(makeNarrowProducts());
       legacy::PassManager::add(makeCarryChains());
+      if (isOptimising)
+        legacy::PassManager::add(makeSharedConstants());
       legacy::PassManager::add(makeMaskValues());
       legacy::PassManager::add(makeAsmWithoutMemory());
     }
