@@ -4,7 +4,6 @@
 // no assertions and a broken module would become broken code.
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/Diagnostics.h"
-#include "codegen/lib/speed/ShortBlocks.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -49,7 +48,6 @@ void changeDefaults() {
   // them in order. With LLVM's 1000 a large Fourier transform takes twice as long, and has more
   // values at once than registers.
   changeDefault("dag-maps-huge-region", 128);
-  orderShortBlocksLinearly();
 }
 
 void initializeTarget() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What selection leaves out to be faster: LLVM has these functions and choices still.
+// What selection leaves out to be faster: LLVM has this function still.
 #include "codegen/lib/speed/DemandedBits.h"
-#include "codegen/lib/speed/ShortBlocks.h"
 #include "tests/codegen/ModuleFromText.h"
 
 using namespace llvm;
@@ -32,24 +31,6 @@ end:
 }
 )";
 }
-
-BlockOrders ordersOf(unsigned sums) {
-  ModuleSource source;
-  const BlockOrders before = blockOrders();
-  source.mustCompile(loopText(sums), {});
-  const BlockOrders after = blockOrders();
-  return {after.linear - before.linear, after.scheduled - before.scheduled};
-}
-
-TEST(Selection, OnlyLongBlocksAreScheduled) {
-  const BlockOrders ofShort = ordersOf(2), ofLong = ordersOf(kNodesOfShortBlock);
-  EXPECT_EQ(ofShort.scheduled, 0u);
-  EXPECT_GE(ofShort.linear, 3u);
-  EXPECT_EQ(ofLong.scheduled, 1u);
-  EXPECT_EQ(ofLong.linear, ofShort.linear - 1);
-}
-
-TEST(Selection, LlvmHasAChoiceOfOrders) { EXPECT_TRUE(orderShortBlocksLinearly()); }
 
 TEST(Selection, LlvmAsksForDemandedBits) {
   ModuleSource source;
