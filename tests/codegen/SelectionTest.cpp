@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What selection leaves out to be faster: LLVM has this function still.
+// What selection leaves out to be faster: LLVM has these functions still.
 #include "codegen/lib/speed/DemandedBits.h"
+#include "codegen/lib/speed/SuperClasses.h"
 #include "tests/codegen/ModuleFromText.h"
 
 using namespace llvm;
@@ -36,6 +37,24 @@ TEST(Selection, LlvmAsksForDemandedBits) {
   ModuleSource source;
   source.mustCompile(loopText(2), {});
   EXPECT_TRUE(wereNearOperationsAsked()) << "LLVM has a function of its own";
+}
+
+// Where registers are joined, LLVM asks for a class with parts of both. The code is the same when
+// it has been asked before.
+TEST(Selection, ClassesOfJoinedRegistersAreRemembered) {
+  const std::string text = R"(
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %p, <4 x i32> %v) {
+  %a = load volatile <4 x i32>, ptr addrspace(1) %p
+  %s = shufflevector <4 x i32> %a, <4 x i32> %v, <4 x i32> <i32 2, i32 3, i32 4, i32 0>
+  store volatile <4 x i32> %s, ptr addrspace(1) %p
+  ret void
+}
+)";
+  const std::string first = emitted(text, EmitKind::Assembly);
+  const SuperClassAnswers before = superClassAnswers();
+  EXPECT_EQ(emitted(text, EmitKind::Assembly), first);
+  EXPECT_GT(superClassAnswers().remembered, before.remembered) << "LLVM has another function";
 }
 
 // The upper bytes of the sum matter to none: no mask is left.
