@@ -146,7 +146,7 @@ INLINE CubeTexel acrossEdge(uint32_t face, int32_t x, int32_t y, int32_t last) {
 /// weight the two that lie beside it have a third each, and the opposite one the rest. A place that
 /// is beyond two edges is brought back to the texels that meet there.
 struct SeamFootprint {
-  static constexpr unsigned kTaps = 4, count = 4;
+  static constexpr unsigned kTaps = 4;
   uint64_t addresses[4];
   uint32_t weights[4];
 

@@ -241,45 +241,40 @@ INLINE void addTaps(Sum<Shift> &sum, Record *record, const Source &source, uint3
         record, readTexel(source.address(tap), format.texelShift()), format, mode);
     return source.isOutside(tap) ? border : value;
   };
-  // Groups of four are cut at one place. A tap that is alone is of the first.
+  // Groups of four are cut at one place.
   constexpr unsigned kGroup = Source::kTaps < 4 ? Source::kTaps : 4;
   NO_UNROLL for (unsigned start = 0; start < Source::kTaps; start += kGroup) {
-    const unsigned end = source.count == 1 ? 1 : start + kGroup;
     auto forEachTap = [&](auto function) INLINE_LAMBDA {
       if constexpr (Source::kTaps < 4) {
         UNROLL for (unsigned tap = 0; tap < Source::kTaps; ++tap) function(tap);
       } else {
-        NO_UNROLL for (unsigned tap = start; tap < end; ++tap) function(tap);
+        NO_UNROLL for (unsigned tap = start; tap < start + kGroup; ++tap) function(tap);
       }
     };
     const bool isGroup = Sum<Shift>::isOfGroups(format);
     Sum<Shift> ofGroup;
     Sum<Shift> &to = isGroup ? ofGroup : sum;
     Texel exponents = {};
-    // Where sums are cut at a place, a first round finds it.
-    NO_UNROLL for (bool adds = !Sum<Shift>::hasPlaces(format, mode);; adds = true) {
-      auto take = [&](Texel value, uint32_t weight) INLINE_LAMBDA {
-        if (adds)
-          to.add(value, format, mode, weight << shift, exponents);
-        else if (weight)
-          exponents = __builtin_elementwise_max(exponents, Sum<Shift>::exponentsOf(value, mode));
-      };
-      if (source.borderWeight())
-        take(border, source.borderWeight());
+    if (Sum<Shift>::hasPlaces(format, mode)) {
       forEachTap([&](unsigned tap) INLINE_LAMBDA {
-        take(valueOf(tap), source.weight(tap));
-        if (format.kind() == TexelKind::Bits && isGroup && tap & 1) { // pairs lose less than fours
-          sum.addGroup(ofGroup);
-          ofGroup.number = -0.0f;
-        }
+        if (source.weight(tap))
+          exponents =
+              __builtin_elementwise_max(exponents, Sum<Shift>::exponentsOf(valueOf(tap), mode));
       });
-      if (adds)
-        break;
+      if (source.borderWeight())
+        exponents = __builtin_elementwise_max(exponents, Sum<Shift>::exponentsOf(border, mode));
     }
+    if (source.borderWeight())
+      to.add(border, format, mode, source.borderWeight() << shift, exponents);
+    forEachTap([&](unsigned tap) INLINE_LAMBDA {
+      to.add(valueOf(tap), format, mode, source.weight(tap) << shift, exponents);
+      if (format.kind() == TexelKind::Bits && isGroup && tap & 1) { // pairs lose less than fours
+        sum.addGroup(ofGroup);
+        ofGroup.number = -0.0f;
+      }
+    });
     if (isGroup)
       sum.addGroup(ofGroup);
-    if (end == 1)
-      return;
   }
 }
 
@@ -293,7 +288,7 @@ template <unsigned N, class T> INLINE T chosen(const T (&values)[N], unsigned in
   return value;
 }
 
-/// The texels around a place in a grid, which `steps` move if isMoved, or the one at the place.
+/// The texels around a place in a grid, which `steps` move if isMoved.
 template <unsigned D, bool isMoved = false, unsigned Fraction = kFraction> struct Footprint {
   static constexpr unsigned kTaps = 1 << D;
   Taps taps[3];
@@ -301,25 +296,12 @@ template <unsigned D, bool isMoved = false, unsigned Fraction = kFraction> struc
   uint64_t slices[2];
   uint32_t weights[kTaps];
   uint32_t ofBorder = 0;
-  unsigned count = kTaps; // of taps that have a weight
 
-  /// `shift`: log2 of the bytes of a texel. Without isLinear, the texel at the place has all of the
-  /// weight.
+  /// `shift`: log2 of the bytes of a texel.
   INLINE Footprint(unsigned shift, uint32_t mode, const Grid &grid, Numbers at, uint64_t slice,
-                   Integers offsets, uint32_t part, Integers steps = Integers{},
-                   bool isLinear = true)
+                   Integers offsets, uint32_t part, Integers steps = Integers{})
       : taps{} {
-    if (isLinear) {
-      locatePairs<D, isMoved, Fraction>(grid, mode, at, offsets, taps, steps);
-    } else {
-      locatePoint<D, Fraction>(grid, mode, at, offsets, taps, steps);
-      UNROLL for (unsigned i = 0; i < D; ++i) {
-        taps[i].at[1] = taps[i].at[0];
-        taps[i].isOutside[1] = taps[i].isOutside[0];
-        taps[i].weight = 0;
-      }
-      count = 1;
-    }
+    locatePairs<D, isMoved, Fraction>(grid, mode, at, offsets, taps, steps);
     UNROLL for (unsigned i = 0; i < 2; ++i) {
       columns[i] = columnOffset(grid, uint32_t(taps[0].at[i]) << shift);
       rows[i] = D >= 2 ? uint32_t(taps[1].at[i]) * grid.rowPitch : 0;
@@ -330,10 +312,6 @@ template <unsigned D, bool isMoved = false, unsigned Fraction = kFraction> struc
     weigh<D>(taps, part, weights);
     if (D == 1 && modeOf(mode, 1) == AddressMode::Border) {
       // One dimension is two for an H100, sampled on the edge of its only row.
-      if (!isLinear) {
-        taps[0].isOutside[0] |= offsets.y != 0;
-        return;
-      }
       weights[0] = offsets.y ? 0 : weights[0] - share(weights[0], 128);
       weights[1] = offsets.y ? 0 : share(weights[1], 128);
       ofBorder = part - weights[0] - weights[1];
@@ -498,6 +476,43 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
       sum.addNumbers(__builtin_bit_cast(Numbers, forEach(chosen(parts, tap), Sum<>::flushedBits)),
                      chosen(weights, tap));
   return sum.result(format, 0);
+}
+
+/// The texel at a place in a grid, as a filter of one: `steps` move it.
+template <unsigned D, unsigned Fraction = kFraction> struct PointFootprint {
+  static constexpr unsigned kTaps = 1;
+  uint64_t place;
+  uint32_t part;
+  bool isOut = false;
+
+  INLINE PointFootprint(unsigned shift, uint32_t mode, const Grid &grid, Numbers at, uint64_t slice,
+                        Integers offsets, uint32_t part, Integers steps = Integers{})
+      : part(part) {
+    Taps taps[3] = {};
+    locatePoint<D, Fraction>(grid, mode, at, offsets, taps, steps);
+    uint32_t offset = columnOffset(grid, uint32_t(taps[0].at[0]) << shift);
+    if constexpr (D >= 2)
+      offset += uint32_t(taps[1].at[0]) * grid.rowPitch;
+    if constexpr (D == 3)
+      slice += uint32_t(taps[2].at[0]) * grid.slicePitch;
+    place = slice + offset;
+    if (!(mode & kPlainAddressing))
+      isOut = taps[0].isOutside[0] || taps[1].isOutside[0] || taps[2].isOutside[0] ||
+              (D == 1 && offsets.y && modeOf(mode, 1) == AddressMode::Border); // a row of two
+  }
+  INLINE uint64_t address(unsigned) const { return place; }
+  INLINE bool isOutside(unsigned) const { return isOut; }
+  INLINE uint32_t weight(unsigned) const { return part; }
+  INLINE uint32_t borderWeight() const { return 0; }
+};
+
+template <unsigned D, unsigned Fraction>
+INLINE void addLinear(Sum<> &sum, Record *record, const Grid &grid, Numbers at, uint64_t slice,
+                      Integers offsets, uint32_t part) {
+  const TexelFormat format{record->format};
+  addTaps(sum, record,
+          Footprint<D, false, Fraction>(format.texelShift(), record->mode, grid, at, slice, offsets,
+                                        part));
 }
 
 } // namespace

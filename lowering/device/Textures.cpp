@@ -14,8 +14,8 @@ template <unsigned D, unsigned Fraction>
 INLINE Texel samplePoint(Record *record, const Grid &grid, Numbers at, uint64_t slice,
                          Integers offsets) {
   const TexelFormat format{record->format};
-  const Footprint<D, false, Fraction> point(format.texelShift(), record->mode, grid, at, slice,
-                                            offsets, 256, Integers{}, /*isLinear=*/false);
+  const PointFootprint<D, Fraction> point(format.texelShift(), record->mode, grid, at, slice,
+                                          offsets, 256);
   const Texel texel =
       decode(record, readTexel(point.address(0), format.texelShift()), format, record->mode);
   return point.isOutside(0) ? borderOf(record) : texel;
@@ -59,26 +59,18 @@ struct Face {
 template <class From>
 constexpr unsigned kFractionOf = __is_same(From, Face) ? kFractionOnFace : kFraction;
 
-/// Adds what a filter takes at a place: `weight` of 256 in all, more by `shift` bits in the sum.
-template <unsigned D, bool isMoved, unsigned Shift, class From>
-INLINE void addSample(Sum<Shift> &sum, Record *record, const Grid &grid, Numbers at,
-                      const From &from, Integers offsets, uint32_t weight,
-                      Integers steps = Integers{}, uint32_t shift = 0) {
-  const uint32_t mode = record->mode;
-  const unsigned texelShift = TexelFormat{record->format}.texelShift();
+template <unsigned D, class From>
+INLINE void addFiltered(Sum<> &sum, Record *record, const Grid &grid, Numbers at, const From &from,
+                        Integers offsets, uint32_t part) {
   if constexpr (__is_same(From, Face)) {
-    if ((mode & (kLinearFilter | kSeamless)) == (kLinearFilter | kSeamless)) {
+    if (record->mode & kSeamless) {
+      const unsigned shift = TexelFormat{record->format}.texelShift();
       addTaps(sum, record,
-              SeamFootprint(texelShift, grid, at, layerOf(grid, from.firstSlice), from.face, weight,
-                            steps),
-              shift);
+              SeamFootprint(shift, grid, at, layerOf(grid, from.firstSlice), from.face, part));
       return;
     }
   }
-  addTaps(sum, record,
-          Footprint<D, isMoved, kFractionOf<From>>(texelShift, mode, grid, at, from.slice(grid),
-                                                   offsets, weight, steps, mode & kLinearFilter),
-          shift);
+  addLinear<D, kFractionOf<From>>(sum, record, grid, at, from.slice(grid), offsets, part);
 }
 
 /// The level of detail that an instruction asks for. Plain tex asks for none: it gets the least
@@ -149,8 +141,13 @@ INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &
   const TexelFormat format{record->format};
   Sum<> sum;
   NO_UNROLL for (bool isFirst = true;; isFirst = false) {
-    addSample<D, false>(sum, record, grid, at, from, offsets,
-                        isFirst ? 256 - levels.weight : levels.weight);
+    const uint32_t part = isFirst ? 256 - levels.weight : levels.weight;
+    if (mode & kLinearFilter)
+      addFiltered<D>(sum, record, grid, at, from, offsets, part);
+    else
+      addTaps(sum, record,
+              PointFootprint<D, kFractionOf<From>>(format.texelShift(), mode, grid, at,
+                                                   from.slice(grid), offsets, part));
     if (levels.weight == 0 || !isFirst)
       break;
     grid = levelOf(record, levels.level + 1);
@@ -172,11 +169,31 @@ INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, c
     if (part == 0)
       break;
     const Grid grid = record->levels ? levelOf(record, level) : gridOf(record);
+    const uint64_t slice = from.slice(grid);
     const auto between = int32_t(levels.weight);
     const SampleRow row = k == 0 ? SampleRow(ellipse, ellipse.ratio, between)
                                  : SampleRow(ellipse, ellipse.ratio - (256 - between), 0);
     row.forEach(part, [&](Integers steps, uint32_t weight, uint32_t shift) INLINE_LAMBDA {
-      addSample<D, true>(sum, record, grid, at, from, offsets, weight, steps, shift);
+      if constexpr (__is_same(From, Face)) {
+        if ((mode & (kLinearFilter | kSeamless)) == (kLinearFilter | kSeamless)) {
+          addTaps(sum, record,
+                  SeamFootprint(format.texelShift(), grid, at, layerOf(grid, from.firstSlice),
+                                from.face, weight, steps),
+                  shift);
+          return;
+        }
+      }
+      if (mode & kLinearFilter) {
+        addTaps(sum, record,
+                Footprint<D, true, kFractionOf<From>>(format.texelShift(), mode, grid, at, slice,
+                                                      offsets, weight, steps),
+                shift);
+        return;
+      }
+      addTaps(sum, record,
+              PointFootprint<D, kFractionOf<From>>(format.texelShift(), mode, grid, at, slice,
+                                                   offsets, weight, steps),
+              shift);
     });
   }
   return sum.result(format, mode);
