@@ -256,6 +256,10 @@ std::optional<Passing> Inliner::passingOf(uint32_t index, const ptx::Function &c
     if (!variable || variable->space != ptx::StateSpace::Param || result.offset != 0 ||
         variable->sizeInBytes < declared->sizeInBytes || !isOnlyAccessed(*declared, ptx::Op::St, 0))
       return std::nullopt;
+    // The callee may write its result before it has read what was passed there.
+    if (any_of(operands.arguments,
+               [&](const ptx::Operand &argument) { return argument.variable() == variable; }))
+      return std::nullopt;
     passing.variables[declared] = variable;
     if (const unsigned bits = returnOf(index, callee, *declared, *variable))
       passing.returns[declared] = bits;

@@ -155,6 +155,27 @@ ONE:
   EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(66, 0), ofThreads(64)), expected);
 }
 
+TEST(CalledWaits, ArgumentsAndResultsInOneVariable) {
+  const std::string functions = R"(
+.global .u32 word;
+.func (.param .b32 o) next(.param .b32 i) {
+  .reg .b32 %r;
+  st.param.b32 [o], 5; red.relaxed.gpu.global.add.u32 [word], 1;
+  ld.param.b32 %r, [i]; add.u32 %r, %r, 1; st.param.b32 [o], %r;
+  ret;
+}
+)";
+  std::vector<uint32_t> expected = {0, 64};
+  for (uint32_t tid = 0; tid < 64; ++tid)
+    expected.push_back(tid + 1);
+  const std::string ptx =
+      executable("cvta.global.u64 %rd0, %buf;" + callOf("take") + kCount + callOf("give") + R"(
+    { .param .b32 v; st.param.b32 [v], %tid; call (v), next, (v); ld.param.b32 %r0, [v]; }
+    st.global.u32 [%mine+8], %r0;)",
+                 kFunctions + functions);
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(66, 0), ofThreads(64)), expected);
+}
+
 TEST(CalledWaits, FunctionsThatCallThemselvesAreReported) {
   const std::string functions = R"(
 .func take(.param .b64 lock, .param .b32 depth) {
