@@ -24,6 +24,10 @@ TEST_P(ExecChecker, AcceptsMasks) {
   EXPECT_CLEAN("s_load_dword s4, s[0:1], 0x0\ns_load_dword s5, s[0:1], 0x0\n"
                "s_and_B S2, EXEC, S4\ns_mov_B EXEC, S2\n"); // a part of the lanes
   EXPECT_CLEAN("s_mov_B EXEC, 0\n");
+  // The upper half of a constant is the 0 that a loop's mask begins with.
+  for (const char *number : {"0x123", "0xfedcba98"})
+    EXPECT_CLEAN(std::string("s_mov_b64 s[4:5], ") + number +
+                 "\ns_mov_b32 s2, s5\ns_mov_b32 s3, s5\ns_or_B EXEC, EXEC, S2\n");
 }
 
 // Where assembly enters a region within another one it knows its lanes.
@@ -50,6 +54,9 @@ TEST_P(ExecChecker, RejectsOtherData) {
                   kData);
   EXPECT_CONTAINS(errorOf("s_mov_B S2, EXEC\ns_lshl_B S2, S2, 1\ns_mov_B EXEC, S2\n"), kData);
   EXPECT_CONTAINS(errorOf("s_mov_B EXEC, 1\n"), kData);
+  EXPECT_CONTAINS(errorOf("s_mov_b64 s[4:5], 0x123\ns_mov_b32 s2, s4\ns_mov_b32 s3, s4\n"
+                          "s_or_B EXEC, EXEC, S2\n"),
+                  kData);
   if (isWave64()) // one half
     EXPECT_CONTAINS(errorOf("s_mov_b64 s[2:3], EXEC\ns_mov_b32 s3, s0\ns_mov_b64 EXEC, s[2:3]\n"),
                     kData);

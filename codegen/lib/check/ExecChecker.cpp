@@ -185,8 +185,10 @@ MaskValue FunctionCheck::valueOf(const MCInst &inst, unsigned index, unsigned ha
   int64_t number = inst.getOperand(index).getImm();
   if (half == 0)
     return MaskValue::constant(number);
-  // Only these are the same whether a literal's sign is extended or not.
-  return number == 0 || number == -1 ? MaskValue::constant(number) : MaskValue{};
+  // Bit operations take 32 bits as the lower half, and extend the sign of small numbers alone.
+  return isUInt<32>(number) ? MaskValue::constant(0)
+         : number == -1     ? MaskValue::constant(-1)
+                            : MaskValue{};
 }
 
 std::optional<LanePlace> FunctionCheck::placeOf(RegisterRange range) const {
