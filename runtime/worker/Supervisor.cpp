@@ -198,8 +198,9 @@ void Supervisor::fetch(JobPointer job) {
     job->request.remote = Remote::Paused;
     return enqueue(std::move(job));
   }
-  // A little more than the remote's own time: it knows better what the problem is.
-  job->deadline = Clock::now() + std::chrono::milliseconds(remote->timeoutMs() + 250);
+  // More than the remote's own time: it knows better what the problem is, and tells it. On a busy
+  // machine its thread comes late.
+  job->deadline = Clock::now() + std::chrono::milliseconds(remote->timeoutMs() + 1000);
   fetching.push_back(std::move(job));
 }
 
