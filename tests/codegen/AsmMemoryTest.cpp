@@ -40,8 +40,7 @@ public:
       legacy::PassManager::add(makeAsmWithoutMemory());
     if (pass->getPassName() == kFinalizeSelection) {
       if (isHidden) {
-        raw_ostream &before = hidden;
-        legacy::PassManager::add(createMachineFunctionPrinterPass(before));
+        legacy::PassManager::add(createMachineFunctionPrinterPass(hidden));
         legacy::PassManager::add(makeAsmWithMemory());
       }
       legacy::PassManager::add(createMachineFunctionPrinterPass(os));

@@ -9,7 +9,8 @@ using namespace llvm;
 namespace rubia::codegen {
 namespace {
 
-/// Classes are tables of the target. Which sizes they have depends on the processor.
+/// Classes are tables of the target. Which sizes they have depends on the processor. The addresses
+/// stay what they are: targetMachine() keeps a thread's machines for as long as this is kept.
 using Question = std::tuple<const TargetRegisterInfo *, const TargetRegisterClass *, unsigned,
                             const TargetRegisterClass *, unsigned, unsigned, unsigned>;
 

@@ -23,7 +23,7 @@ namespace {
 
 using Functions = SmallSetVector<const ptx::Function *, 8>;
 
-/// What a kernel may grow by. Beyond it calls stay.
+/// What a kernel may grow by. Beyond it all calls stay.
 constexpr size_t kMostAdded = 4000; // instructions
 
 // Whether a function expects that others access memory at the same time.
