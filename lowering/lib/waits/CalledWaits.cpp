@@ -23,8 +23,9 @@ namespace {
 
 using Functions = SmallSetVector<const ptx::Function *, 8>;
 
-/// What a kernel may grow by. Beyond it all calls stay.
-constexpr size_t kMostAdded = 4000; // instructions
+/// What a kernel may grow by. Beyond it the calls of large functions stay.
+constexpr size_t kMostAdded = 4000;                                          // instructions
+constexpr size_t kSizes[] = {kMostAdded, kMostAdded / 10, kMostAdded / 100}; // of a function
 
 // Whether a function expects that others access memory at the same time.
 bool meetsOthers(const ptx::Function &function) {
@@ -122,6 +123,32 @@ DenseSet<const ptx::Function *> inlinedIn(const Functions &called, Mentions &men
   return result;
 }
 
+// The kernel with functions of up to a size in the place of their calls. Null if it would grow by
+// too much, and where there is no such call.
+ptx::Function *withInlined(const ptx::Function &kernel,
+                           const DenseSet<const ptx::Function *> &inlined, size_t size,
+                           BumpPtrAllocator &arena) {
+  auto isWanted = [&](const ptx::Function &function) {
+    return function.body.size() <= size && inlined.contains(&function);
+  };
+  auto *copy = new (arena.Allocate<ptx::Function>()) ptx::Function(kernel);
+  auto fits = [&] { // after the next calls
+    size_t next = copy->body.size();
+    for (const ptx::Instruction &instruction : copy->body)
+      if (const ptx::Function *callee =
+              does(instruction, effects::Calls) ? calleeOf(instruction) : nullptr)
+        next += isWanted(*callee) ? callee->body.size() : 0;
+    return next <= kernel.body.size() + kMostAdded;
+  };
+  bool isAny = false;
+  while (fits()) {
+    if (!inlineCalls(*copy, isWanted, arena))
+      return isAny ? copy : nullptr;
+    isAny = true;
+  }
+  return nullptr;
+}
+
 } // namespace
 
 struct CalledWaits::Storage {
@@ -138,28 +165,21 @@ CalledWaits::CalledWaits(const Unit &unit) : given(unit) {
   for (size_t number = 0; number < unit.kernels.size(); ++number) {
     const ptx::Function &kernel = *unit.kernels[number];
     const Functions called = mentions.by(&kernel);
-    const DenseSet<const ptx::Function *> inlined = inlinedIn(called, mentions);
-    if (inlined.empty() || mentioned.contains(&kernel) ||
+    // First what is quick: units may have thousands of functions, and few wait.
+    if (mentioned.contains(&kernel) ||
         (!mayPollMemory(kernel) &&
          none_of(called, [](const auto *f) { return mayPollMemory(*f); })))
       continue;
+    const DenseSet<const ptx::Function *> inlined = inlinedIn(called, mentions);
+    if (inlined.empty())
+      continue;
     if (!storage)
       storage = std::make_unique<Storage>();
-    auto *copy = new (storage->arena.Allocate<ptx::Function>()) ptx::Function(kernel);
-    auto isWanted = [&](const ptx::Function &function) { return inlined.contains(&function); };
-    auto added = [&] { // by the next calls
-      size_t size = 0;
-      for (const ptx::Instruction &instruction : copy->body)
-        if (const ptx::Function *callee =
-                does(instruction, effects::Calls) ? calleeOf(instruction) : nullptr)
-          size += isWanted(*callee) ? callee->body.size() : 0;
-      return size;
-    };
-    const size_t most = kernel.body.size() + kMostAdded;
-    bool fits = copy->body.size() + added() <= most;
-    while (fits && inlineCalls(*copy, isWanted, storage->arena))
-      fits = copy->body.size() + added() <= most;
-    if (!fits || copy->body.size() == kernel.body.size() || !excessOf(complexityOf(*copy)).empty())
+    ptx::Function *copy = nullptr;
+    for (size_t size : kSizes)
+      if ((copy = withInlined(kernel, inlined, size, storage->arena)))
+        break;
+    if (!copy || !excessOf(complexityOf(*copy)).empty())
       continue;
     // A lock that one function takes and another one releases is the kernel's own by now.
     if (!hasWait(*copy) && none_of(inlined, [](const auto *f) { return hasWait(*f); }))

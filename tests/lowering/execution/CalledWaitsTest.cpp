@@ -176,6 +176,21 @@ TEST(CalledWaits, ArgumentsAndResultsInOneVariable) {
   EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(66, 0), ofThreads(64)), expected);
 }
 
+// Where a kernel would grow by too much, the small ones take their places: a function is too large,
+// or is called too often.
+TEST(CalledWaits, SmallFunctionsBesideLargeOnes) {
+  for (const unsigned sums : {2500, 800}) {
+    std::string large = ".func long(.param .b64 lock) {\n  .reg .b64 %rd; .reg .b32 %r;\n"
+                        "  ld.param.b64 %rd, [lock]; red.relaxed.gpu.add.u32 [%rd+4], 0;\n";
+    for (unsigned i = 0; i < sums; ++i)
+      large += "  add.u32 %r, %r, 1; xor.b32 %r, %r, 5;\n";
+    const std::string call = callOf("long");
+    EXPECT_EQ(resultOf(callOf("take") + kCount + call + call + call + callOf("give"),
+                       kFunctions + large + "  ret;\n}\n"),
+              (std::vector<uint32_t>{0, 64}));
+  }
+}
+
 TEST(CalledWaits, FunctionsThatCallThemselvesAreReported) {
   const std::string functions = R"(
 .func take(.param .b64 lock, .param .b32 depth) {
