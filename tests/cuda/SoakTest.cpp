@@ -347,7 +347,7 @@ TEST(Soak, ProcessesThatDieLeaveNothingAndSpoilNothing) {
     Player(*board, index, own).play();
   };
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::seconds(numberOf("RUBIA_TEST_SOAK", 2));
+  const auto end = Clock::now() + std::chrono::seconds(numberOf("RUBIA_TEST_SOAK", 1));
   for (unsigned i = 0; i < kProcesses; ++i)
     start(i);
   for (unsigned alive = kProcesses; alive;) {

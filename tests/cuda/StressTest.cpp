@@ -41,7 +41,7 @@ done:
 )";
 
 struct Extent {
-  unsigned threads = 8, seconds = 2;
+  unsigned threads = 8, seconds = 1;
 };
 Extent extent() {
   Extent wanted;
