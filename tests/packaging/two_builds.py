@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two builds of one commit, in folders of other names and lengths and at other times, make packages of the same bytes.
 
-Nothing is taken from ccache, which would give the second build what the first one made. An hour of two cores.
+Nothing is taken from ccache, which would give the second build what the first one made. An hour of two cores. The programs are laid
+out as those of releases are, where there is llvm-bolt.
 
 Usage: two_builds.py SOURCE CMAKE CPACK
 """
 import hashlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -24,7 +26,9 @@ def build(source, folder, cmake, cpack):
     clone, out = folder / "source", folder / "out"
     run("git", "clone", "--quiet", "--no-hardlinks", source, clone)
     environment = {**os.environ, "CCACHE_DISABLE": "1"}
-    for words in (("--preset", "release", "-DRUBIA_BUILD_TESTS=OFF", "-DRUBIA_BUILD_BENCHMARKS=OFF"), ("--build", "--preset", "release")):
+    layout = "ON" if shutil.which("llvm-bolt-22") else "OFF"
+    for words in (("--preset", "release", "-DRUBIA_BUILD_TESTS=OFF", "-DRUBIA_BUILD_BENCHMARKS=OFF", f"-DRUBIA_BOLT={layout}"),
+                  ("--build", "--preset", "release")):
         subprocess.run([cmake, *words], cwd=clone, env=environment, check=True)
     return pack(clone / "build/release", cpack, out)
 
