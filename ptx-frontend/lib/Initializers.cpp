@@ -157,11 +157,12 @@ bool ModuleParser::parseInitializerLevel(InitializerState &state, unsigned level
     if (at(Kind::LeftBrace) == innermost)
       return expectedHere(innermost ? "a value" : "'{'");
     bool isNumber = innermost && at(Kind::Integer) && lexer.isAt(','); // nearly always
-    if (isNumber    ? !parseNumberElement(state, index)
+    if (isNumber    ? !parseNumberElements(state, index, open ? ~0ull : end)
         : innermost ? !parseInitializerElement(state, index)
                     : !parseInitializerLevel(state, level + 1, index))
       return false;
-    index += stride;
+    if (!isNumber)
+      index += stride;
     state.count = std::max(state.count, index);
     if (!isNumber && !take(Kind::Comma))
       break;
@@ -172,10 +173,23 @@ bool ModuleParser::parseInitializerLevel(InitializerState &state, unsigned level
   return true;
 }
 
-// `12,`
-bool ModuleParser::parseNumberElement(InitializerState &state, uint64_t index) {
+// `12, 13, 14,`. Tables have hundreds of thousands: plain ones need no tokens.
+bool ModuleParser::parseNumberElements(InitializerState &state, uint64_t &index, uint64_t end) {
   Constant value;
-  return readNumber(value) && storeConstant(state, index, value, token.offset) && takeBehind(',');
+  if (!readNumber(value) || !storeConstant(state, index++, value, token.offset) || !lexer.take(','))
+    return false;
+  if (classOf(state.variable.type) != TypeClass::Float)
+    for (end = std::min(end, kMaxVariableSize / state.width); index < end; ++index) {
+      uint32_t place = lexer.position();
+      std::optional<uint32_t> number = lexer.takeDecimal();
+      if (!number)
+        break;
+      if (!storeBits(state, index, *number, place))
+        return false;
+    }
+  previousEnd = lexer.position();
+  token = lexer.next();
+  return true;
 }
 
 // A constant expression, an address, or mask(address) such as 0xFF00(symbol+4).
@@ -221,6 +235,11 @@ bool ModuleParser::storeConstant(InitializerState &state, uint64_t index, const 
     return error(place, "an integer cannot initialise '" + Twine(state.variable.name) +
                             "', expected a floating point constant");
   }
+  return storeBits(state, index, bits, place);
+}
+
+bool ModuleParser::storeBits(InitializerState &state, uint64_t index, uint64_t bits,
+                             uint32_t place) {
   if (state.width < 8)
     bits &= (1ull << state.width * 8) - 1;
   uint64_t offset = index * state.width;

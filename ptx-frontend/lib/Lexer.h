@@ -7,6 +7,7 @@
 #include "ptx-frontend/lib/Characters.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
+#include <optional>
 
 namespace rubia::ptx {
 
@@ -76,6 +77,18 @@ public:
     return true;
   }
   bool isAt(char c) const { return *at == c; }
+  /// Takes " 12,", without tokens: a decimal number of up to nine digits and the comma behind it.
+  std::optional<uint32_t> takeDecimal() {
+    const char *first = at + (*at == ' '), *p = first;
+    uint32_t value = 0;
+    for (; is(*p, kDigit) && p - first < 9; ++p)
+      value = value * 10 + uint32_t(*p - '0');
+    const bool isOctal = *first == '0' && p - first > 1;
+    if (p == first || isOctal || *p != ',')
+      return std::nullopt;
+    at = p + 1;
+    return value;
+  }
   /// Whether what stands right behind the last token ends an operand.
   bool isAtOperandEnd() const { return *at == ',' || *at == ';' || *at == ']' || *at == '}'; }
   uint32_t position() const { return uint32_t(at - begin); }

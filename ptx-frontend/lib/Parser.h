@@ -140,7 +140,8 @@ private:
   bool parseOpaqueFields(uint64_t element, llvm::SmallVectorImpl<OpaqueField> &fields);
   struct InitializerState;
   bool parseInitializerLevel(InitializerState &state, unsigned level, uint64_t begin);
-  bool parseNumberElement(InitializerState &state, uint64_t index);
+  bool parseNumberElements(InitializerState &state, uint64_t &index, uint64_t end);
+  bool storeBits(InitializerState &state, uint64_t index, uint64_t bits, uint32_t place);
   bool parseInitializerElement(InitializerState &state, uint64_t index);
   bool storeConstant(InitializerState &state, uint64_t index, const Constant &value,
                      uint32_t place);

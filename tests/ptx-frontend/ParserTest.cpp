@@ -326,6 +326,14 @@ TEST(PtxParser, ReadsInitialisers) {
       {".const .u8 x = 1+2*3;", "7"},
       {".global .u32 x = 0;", ""},
       {".global .b8 x[1000000000000] = {0, 0};", ""},
+      // Plain numbers, and what is none between them.
+      {".global .u8 x[9] = {1, 2,3,  4, 0, 010, 0x10, 11U, 12};", "1 2 3 4 0 8 16 11 12"},
+      {".global .u8 x[] = {1, 2, // three\n3, 4, /* five */ 5, 6 , 7, 8, 1+8, 10,};",
+       "1 2 3 4 5 6 7 8 9 10"},
+      {".global .b32 x[] = {1, 999999999, 4294967295, 10};",
+       "1 0 0 0 255 201 154 59 255 255 255 255 10 0 0 0"},
+      {".global .b16 x[2][2] = {{1, 2,}, {65537, 3}};", "1 0 2 0 1 0 3 0"},
+      {".global .u64 x[2] = {1, 999999999999,};", "1 0 0 0 0 0 0 0 255 15 165 212 232 0 0 0"},
   };
   for (const Case &c : cases) {
     ParseResult result = parsed(header + c.input);
