@@ -21,10 +21,11 @@ from packages import pack
 from tree import run
 
 
-def build(source, folder, cmake, cpack):
-    """Packages of a clone."""
+def build(source, commit, folder, cmake, cpack):
+    """Packages of a clone at a commit: others may come while the first one is built."""
     clone, out = folder / "source", folder / "out"
     run("git", "clone", "--quiet", "--no-hardlinks", source, clone)
+    run("git", "-C", clone, "checkout", "--quiet", "--detach", commit)
     environment = {**os.environ, "CCACHE_DISABLE": "1"}
     layout = "ON" if shutil.which("llvm-bolt-22") else "OFF"
     for words in (("--preset", "release", "-DRUBIA_BUILD_TESTS=OFF", "-DRUBIA_BUILD_BENCHMARKS=OFF", f"-DRUBIA_BOLT={layout}"),
@@ -49,14 +50,15 @@ def differences(one, other):
 
 def main():
     source, cmake, cpack = sys.argv[1:4]
-    if subprocess.run(["git", "-C", source, "rev-parse", "--verify", "--quiet", "HEAD"], capture_output=True).returncode:
+    head = subprocess.run(["git", "-C", source, "rev-parse", "--verify", "--quiet", "HEAD"], capture_output=True, text=True)
+    if head.returncode:
         print("not a clone: not tested")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         made = []
         for name in ("first", "another/place/with-a-longer-name"):
             (pathlib.Path(folder) / name).mkdir(parents=True)
-            made.append(build(source, pathlib.Path(folder) / name, cmake, cpack))
+            made.append(build(source, head.stdout.strip(), pathlib.Path(folder) / name, cmake, cpack))
             time.sleep(1.1)  # another second, that no time of today is in them
         different = [a.name for a, b in zip(*made) if a.read_bytes() != b.read_bytes()]
         if different:
