@@ -84,7 +84,8 @@ constexpr Step kFunctionSteps[] = {
     {2, "bdce"},
     {2, kCombine},
     {1, "adce"},
-    {1, "simplifycfg<bonus-inst-threshold=1;switch-to-arithmetic;switch-to-lookup;no-keep-loops;"
+    // Not no-keep-loops: threads of a warp would take different ways past a loop's header (E50).
+    {1, "simplifycfg<bonus-inst-threshold=1;switch-to-arithmetic;switch-to-lookup;"
         "hoist-common-insts;sink-common-insts;speculate-blocks;simplify-cond-branch>"},
     {1, "divisions"},
     {2, "target-forms"},

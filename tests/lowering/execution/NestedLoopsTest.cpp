@@ -142,3 +142,41 @@ TEST(NestedLoopExecution, AWayRoundIsNoLoop) {
   // Odd threads count in rounds 1, 3, 5, 7 and leave; even ones in 2, 4, 6, 8.
   EXPECT_EQ(runOnAllTargets(ptx, someRounds(), twoWarps()), std::vector<uint32_t>(64, 64));
 }
+
+// A warp's first thread takes a number, which all get; with the last number all leave. What only
+// that thread does at a round's end is followed by what only it does at the next one's start. Those
+// who do neither must not go round without it: nothing that a round computes tells them apart.
+TEST(NestedLoopExecution, WhoDoesNothingAtARoundsEndStillWaitsForTheOthers) {
+  struct Way {
+    const char *take, *get;
+  };
+  const Way ways[] = {
+      {"st.shared.u32 [s], %r2;", "bar.sync 0; ld.shared.u32 %r3, [s]; bar.sync 0;"},
+      {"", "shfl.sync.idx.b32 %r3, %r2, 0, 31, -1;"},
+      {"st.shared.u32 [s], %r2;",
+       "barrier.sync 1, 32; ld.shared.u32 %r3, [s]; barrier.sync 1, 32;"}};
+  Form form;
+  form.block = {32, 1, 1};
+  for (const Way &way : ways) {
+    const std::string ptx = executable(R"(
+    setp.ne.u32 %p0, %tid, 0; @%p0 bra R; mov.u32 %r1, 0; st.shared.u32 [s+4], %r1;
+  R: bar.sync 0; mov.u32 %r2, 0;
+  L: @%p0 bra M;
+    atom.shared.add.u32 %r2, [s+4], 1; )" + std::string(way.take) +
+                                           R"(
+  M: )" + way.get + R"(
+    setp.ge.u32 %p1, %r3, 3; @%p1 bra E;
+    ld.global.u32 %r4, [%mine]; add.u32 %r4, %r4, 1; st.global.u32 [%mine], %r4;
+    setp.gt.u32 %p2, %r4, 100; @%p2 bra E;
+    @%p0 bra L;
+    red.global.add.u32 [%buf], %r3;
+    bra L;
+  E:
+    )",
+                                       ".shared .align 4 .b8 s[8];");
+    std::vector<uint32_t> expected(32, 3);
+    expected[0] += 0 + 1 + 2;
+    SCOPED_TRACE(way.get);
+    EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(32), form), expected);
+  }
+}
