@@ -2,6 +2,7 @@
 #include "runtime/worker/Pipeline.h"
 #include "fatbin/Container.h"
 #include "lowering/SharedMemory.h"
+#include "ptx-frontend/Fusing.h"
 #include "ptx-frontend/Linker.h"
 #include "ptx-frontend/RegisterLimit.h"
 #include "runtime/base/Log.h"
@@ -80,6 +81,8 @@ Expected<PtxImage::Text> PtxImage::textOf(ArrayRef<uint8_t> bytes, unsigned comp
   if (!text)
     return text.takeError();
   std::string name = chosen->identifier.empty() ? "<image>" : chosen->identifier.str();
+  if (!ptx::mayFuse(chosen->options))
+    *text = ptx::withoutFusing(std::move(*text));
   return Text{std::move(name),
               ptx::limitRegisters(std::move(*text), ptx::registerLimitOf(chosen->options))};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules of files, images and linked text; which form of their atomics is launched.
 #include "tests/cuda/LaunchFixture.h"
+#include <bit>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -73,6 +74,33 @@ int registersOf(Function *function) {
   int registers = 0;
   EXPECT_EQ(cu("cuFuncGetAttribute", &registers, int(kNumRegs), function), kSuccess);
   return registers;
+}
+
+// nvcc records -fmad=false and -Xptxas -O0 beside the PTX, and NVIDIA's driver heeds them (an
+// H200).
+TEST_F(Modules, FuseWhatTheOptionsOfAContainerLetThem) {
+  const std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                           ".visible .entry k(.param .u64 p)\n{\n"
+                           "  .reg .f32 %f<4>;\n  .reg .b64 %p;\n  ld.param.u64 %p, [p];\n"
+                           "  ld.global.f32 %f0, [%p];\n  ld.global.f32 %f1, [%p+4];\n"
+                           "  mul.f32 %f2, %f0, %f1;\n  sub.f32 %f3, %f2, 0f3f800000;\n"
+                           "  st.global.f32 [%p+8], %f3;\n  ret;\n}\n";
+  const float factors[] = {1 + 0x1p-13f, 1 - 0x1p-13f};
+  for (const auto &[options, expected] :
+       {std::pair("", -0x1p-26f), std::pair(" --fmad false ", 0.0f), std::pair("-O0  ", 0.0f)}) {
+    const std::vector<uint64_t> image = container(text, 1, 80, options);
+    Module *module = nullptr;
+    ASSERT_EQ(cu("cuModuleLoadData", &module, static_cast<const void *>(image.data())), kSuccess);
+    Function *function = nullptr;
+    ASSERT_EQ(cu("cuModuleGetFunction", &function, module, "k"), kSuccess);
+    void *memory = allocate(12);
+    ASSERT_EQ(cu("cuMemcpyHtoD_v2", memory, static_cast<const void *>(factors), size_t(8)),
+              kSuccess);
+    void *values[] = {&memory};
+    ASSERT_EQ(launch(function, 1, 1, 0, values), kSuccess);
+    EXPECT_EQ(std::bit_cast<float>(fetch(memory, 3)[2]), expected) << options;
+    EXPECT_EQ(cu("cuModuleUnload", module), kSuccess);
+  }
 }
 
 // CU_JIT_MAX_REGISTERS of modules, libraries and linked code, and what a container says.

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx-frontend/Fusing.h"
+#include "ptx-frontend/Parser.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <vector>
+
+using namespace llvm;
+
+namespace rubia::ptx {
+
+namespace Op {
+extern const Operation FMul;
+} // namespace Op
+namespace Mod {
+extern const Modifier None;
+} // namespace Mod
+
+bool mayFuse(StringRef options) {
+  SmallVector<StringRef> words;
+  options.split(words, ' ', -1, /*KeepEmpty=*/false);
+  bool fuses = true, isOptimised = true;
+  for (size_t i = 0; i < words.size(); ++i) {
+    StringRef word = words[i].ltrim('-');
+    if (word.size() == words[i].size())
+      continue;
+    auto value = [&] {
+      return word.consume_front("=") ? word : i + 1 < words.size() ? words[i + 1] : "";
+    };
+    if (word.consume_front("fmad"))
+      fuses = value() != "false";
+    else if (word == "O0" || word == "g" || word == "device-debug")
+      isOptimised = false;
+    else if (word.consume_front("opt-level") && value() == "0")
+      isOptimised = false;
+  }
+  return fuses && isOptimised;
+}
+
+// Where an instruction's name stands, behind its guard.
+static size_t nameOf(StringRef text, size_t place, StringRef name) {
+  for (size_t at = text.find(name, place); at != StringRef::npos; at = text.find(name, at + 1))
+    if (!at || (!isAlnum(text[at - 1]) && !StringRef("_$%.").contains(text[at - 1])))
+      return at;
+  return StringRef::npos;
+}
+
+std::string withoutFusing(std::string text) {
+  const ParseResult parsed = parse("", std::move(text));
+  const StringRef whole = *parsed.module.text;
+  if (!parsed.usable)
+    return whole.str();
+  std::vector<size_t> places;
+  for (const Function *function : parsed.module.functions)
+    for (const Instruction &instruction : function->body)
+      if (instruction.op() == Op::FMul &&
+          instruction.spelling->first(ModCategory::Rounding) == Mod::None)
+        if (const size_t at = nameOf(whole, instruction.place, "mul."); at != StringRef::npos)
+          places.push_back(at + StringRef("mul").size());
+  std::sort(places.begin(), places.end());
+  std::string result;
+  size_t from = 0;
+  for (size_t place : places) {
+    result += (whole.slice(from, place) + ".rn").str();
+    from = place;
+  }
+  return result + whole.drop_front(from).str();
+}
+
+} // namespace rubia::ptx
