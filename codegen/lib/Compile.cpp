@@ -17,6 +17,7 @@
 #include "codegen/lib/speed/Dominance.h"
 #include "codegen/lib/speed/InstructionHash.h"
 #include "codegen/lib/speed/KeptFunctions.h"
+#include "codegen/lib/speed/SplitCandidates.h"
 #include "codegen/lib/speed/SuperClasses.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
@@ -34,6 +35,7 @@ Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsig
   hashInstructionsByWords();
   demandBitsOfNearOperations();
   rememberSuperClasses();
+  tryUnlikeRegistersOnly();
   if (Error error = optimise(module, machine, optLevel))
     return error;
   protectRoundedProducts(module);
