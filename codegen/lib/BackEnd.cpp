@@ -112,6 +112,7 @@ public:
       legacy::PassManager::add(makeAsmWithoutMemory());
     }
     if (pass->getPassName() == kFinalizeSelection) {
+      legacy::PassManager::add(makeKeptConventions());
       legacy::PassManager::add(makeAsmWithMemory());
       legacy::PassManager::add(makeMaskValuesForgotten());
       legacy::PassManager::add(makeTraps());

@@ -11,6 +11,7 @@
 #include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/MachineInstr.h"
+#include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/IR/Function.h"
 #include "llvm/MC/MCStreamer.h"
 
@@ -18,6 +19,22 @@ using namespace llvm;
 
 namespace rubia::codegen {
 namespace {
+
+// The function of these registers is private. A template that is instantiated explicitly may name a
+// private member (C++20 [temp.spec.general]/6).
+struct FunctionTag {
+  friend constexpr auto member(FunctionTag);
+};
+template <auto Member> struct FunctionMember {
+  friend constexpr auto member(FunctionTag) { return Member; }
+};
+template struct FunctionMember<&MachineRegisterInfo::MF>;
+
+/// LLVM finds four times which registers a function may not use. A kept one has no values.
+bool isFrozenForGood(const MachineRegisterInfo &registers) {
+  return registers.reservedRegsFrozen() &&
+         (registers.*member(FunctionTag()))->getFunction().hasFnAttribute(kept::kCode);
+}
 
 void declareWritten(MachineInstr &inst, StringRef registers) {
   MachineFunction &machine = *inst.getMF();
@@ -60,6 +77,27 @@ public:
 
 char KeptBodies::ID = 0;
 
+// LLVM asks at each pass what the registers mean that a function would have to save: hundreds, with
+// all tuples that they are in. A kept function saves what it has to by itself.
+class KeptConventions : public MachineFunctionPass {
+public:
+  static char ID;
+  KeptConventions() : MachineFunctionPass(ID) {}
+  StringRef getPassName() const override { return "Rubia Kept Conventions"; }
+  void getAnalysisUsage(AnalysisUsage &usage) const override {
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+  bool runOnMachineFunction(MachineFunction &machine) override {
+    if (!machine.getFunction().hasFnAttribute(kept::kCode))
+      return false;
+    machine.getRegInfo().setCalleeSavedRegs({});
+    return true;
+  }
+};
+
+char KeptConventions::ID = 0;
+
 class KeptPrinter : public AsmPrinterHandler {
 public:
   explicit KeptPrinter(AsmPrinter &printer) : printer(printer) {}
@@ -85,6 +123,7 @@ private:
 
 } // namespace
 
+Pass *makeKeptConventions() { return new KeptConventions; }
 Pass *makeKeptBodies() { return new KeptBodies; }
 
 std::unique_ptr<AsmPrinterHandler> makeKeptPrinter(AsmPrinter &printer) {
@@ -92,3 +131,14 @@ std::unique_ptr<AsmPrinterHandler> makeKeptPrinter(AsmPrinter &printer) {
 }
 
 } // namespace rubia::codegen
+
+extern "C" {
+
+void __real__ZN4llvm19MachineRegisterInfo18freezeReservedRegsEv(MachineRegisterInfo *registers);
+
+// MachineRegisterInfo::freezeReservedRegs()
+void __wrap__ZN4llvm19MachineRegisterInfo18freezeReservedRegsEv(MachineRegisterInfo *registers) {
+  if (!rubia::codegen::isFrozenForGood(*registers))
+    __real__ZN4llvm19MachineRegisterInfo18freezeReservedRegsEv(registers);
+}
+}

@@ -43,8 +43,9 @@ llvm::Error giveBodies(llvm::Module &module, const Options &options);
 llvm::Error takeKeptFunctions(llvm::Module &module, llvm::TargetMachine &machine,
                               const Options &options);
 
-/// A pass to be run right before the pass kRegisterUse, which tells callers what functions write,
-/// and what prints the code.
+/// A pass to be run behind selection, one to be run right before the pass kRegisterUse, which tells
+/// callers what functions write, and what prints the code.
+llvm::Pass *makeKeptConventions();
 llvm::Pass *makeKeptBodies();
 std::unique_ptr<llvm::AsmPrinterHandler> makeKeptPrinter(llvm::AsmPrinter &printer);
 
