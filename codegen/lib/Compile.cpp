@@ -12,6 +12,7 @@
 #include "codegen/lib/errata/Differences.h"
 #include "codegen/lib/errata/Negations.h"
 #include "codegen/lib/errata/RoundedProducts.h"
+#include "codegen/lib/speed/CallMasks.h"
 #include "codegen/lib/speed/DebugHistory.h"
 #include "codegen/lib/speed/DemandedBits.h"
 #include "codegen/lib/speed/Dominance.h"
@@ -35,6 +36,7 @@ Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsig
   hashInstructionsByWords();
   demandBitsOfNearOperations();
   rememberSuperClasses();
+  rememberCallMasks();
   tryUnlikeRegistersOnly();
   if (Error error = optimise(module, machine, optLevel))
     return error;

@@ -9,6 +9,7 @@
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include <algorithm>
 
 using namespace llvm;
 
@@ -76,6 +77,7 @@ private:
       if (!isTouched.test(part)) {
         isTouched.set(part);
         touched.push_back(part);
+        touchedEnd = std::max(touchedEnd, part + 1u);
       }
   }
 
@@ -91,7 +93,8 @@ private:
       for (const MachineOperand &operand : inst.operands())
         if (operand.isReg() && operand.getReg().isPhysical())
           touch(operand.getReg());
-      (variables.*member(runOnInstrTag()))(inst, defined, registerCount);
+      // What a call writes is looked for among these.
+      (variables.*member(runOnInstrTag()))(inst, defined, touchedEnd);
     }
     for (Register inPhi : (variables.*member(PHIVarInfoTag()))[block.getNumber()])
       variables.MarkVirtRegAliveInBlock(variables.getVarInfo(inPhi),
@@ -121,6 +124,7 @@ private:
       isTouched.reset(physical);
     }
     touched.clear();
+    touchedEnd = 1;
   }
 
   /// The instructions are told what was found of virtual registers.
@@ -143,6 +147,7 @@ private:
   const unsigned registerCount;
   BitVector isTouched;
   SmallVector<MCPhysReg, 64> touched; // in this block
+  unsigned touchedEnd = 1;            // beyond all of them
   SmallVector<Register, 4> defined;   // by this instruction
 };
 
