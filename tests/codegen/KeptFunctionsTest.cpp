@@ -215,6 +215,42 @@ TEST_P(KeptFunctions, OfUnreadArgumentsStayAsTheyAre) {
   EXPECT_EQ(compiled(textOf(markOf(body), body)).bytes, compiled(textOf("", body)).bytes);
 }
 
+// Callers keep values in all registers that a function does not write. It may not write more than
+// LLVM knows: here assembly does not say what it writes.
+TEST_P(KeptFunctions, AreRefusedWhereTheyWriteMoreThanCallersKnow) {
+  struct Hidden {
+    StringLiteral code, clobber, name;
+  };
+  std::vector<Hidden> all = {{"v_mov_b32 v78, 0", "~{v78}", "v78"},
+                             {"s_mov_b32 s44, 0", "~{s44}", "scalar register 44"},
+                             {"s_mov_b32 m0, 0", "~{m0}", "scalar register 124"},
+                             {"s_mov_b64 vcc, 0", "~{vcc}", "scalar register 106"},
+                             {"s_cmp_eq_u32 s0, 0", "~{scc}", "scc"}};
+  if (rubia::test::rowOf(GetParam()).accumulators != rubia::targets::Accumulators::None)
+    all.push_back({"v_accvgpr_write_b32 a5, v0", "~{a5}", "a5"});
+  for (const Hidden &hidden : all)
+    for (bool isTold : {true, false}) {
+      const std::string body = "  call void asm sideeffect \"" + hidden.code.str() + "\", \"" +
+                               (isTold ? hidden.clobber.str() : "") + R"("()
+  %low = trunc i64 %from to i32
+  %sum = xor i32 %low, %x
+  %r0 = insertvalue [2 x i32] poison, i32 %sum, 0
+  %r = insertvalue [2 x i32] %r0, i32 %y, 1
+  ret [2 x i32] %r
+)";
+      const unsigned before = keptFunctionCount();
+      Expected<CodeObject> object =
+          ModuleSource().compile(textOf(markOf(body), body), optionsFor(GetParam()));
+      const std::string error = object ? "" : toString(object.takeError());
+      EXPECT_EQ(keptFunctionCount(), before + isTold) << hidden.code.str();
+      EXPECT_EQ(error.empty(), isTold) << hidden.code.str() << ": " << error;
+      if (!isTold)
+        EXPECT_TRUE(StringRef(error).contains(hidden.name) &&
+                    StringRef(error).contains("would not know"))
+            << error;
+    }
+}
+
 // ---------- Bodies that are not there yet
 
 class LaterBodies : public KeptFunctions {

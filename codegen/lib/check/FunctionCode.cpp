@@ -164,12 +164,12 @@ static std::vector<DecodedInstruction> decode(const Disassembler &disassembler,
   return instructions;
 }
 
-/// Kept for the thread's next program: to make one takes as long as to decode 1,000 instructions.
-static Expected<std::shared_ptr<const Disassembler>> disassemblerFor(const ProgramCode &code) {
+Expected<std::shared_ptr<const Disassembler>> disassemblerFor(const std::string &processor,
+                                                              bool isWave64) {
   thread_local std::map<std::pair<std::string, bool>, std::shared_ptr<const Disassembler>> kept;
-  std::shared_ptr<const Disassembler> &one = kept[{code.processor, code.isWave64}];
+  std::shared_ptr<const Disassembler> &one = kept[{processor, isWave64}];
   if (!one) {
-    auto made = Disassembler::create(code.processor, code.isWave64);
+    auto made = Disassembler::create(processor, isWave64);
     if (!made)
       return made.takeError();
     one = std::move(*made);
@@ -181,7 +181,8 @@ Expected<DecodedProgram> decodeProgram(ArrayRef<uint8_t> codeObject) {
   Expected<ProgramCode> code = readProgramCode(codeObject);
   if (!code)
     return code.takeError();
-  Expected<std::shared_ptr<const Disassembler>> disassembler = disassemblerFor(*code);
+  Expected<std::shared_ptr<const Disassembler>> disassembler =
+      disassemblerFor(code->processor, code->isWave64);
   if (!disassembler)
     return disassembler.takeError();
   DecodedProgram program{std::move(*code), std::move(*disassembler), {}};

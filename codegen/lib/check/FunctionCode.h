@@ -45,6 +45,10 @@ struct DecodedProgram {
   std::vector<std::vector<DecodedInstruction>> instructions; ///< of each function
 };
 
+/// Kept for the thread's next program: to make one takes as long as to decode 1,000 instructions.
+llvm::Expected<std::shared_ptr<const Disassembler>> disassemblerFor(const std::string &processor,
+                                                                    bool isWave64);
+
 llvm::Expected<DecodedProgram> decodeProgram(llvm::ArrayRef<uint8_t> codeObject);
 
 // The checks of codegen/ModeChecker.h, ExecChecker.h and WholeWaveChecker.h.

@@ -2,6 +2,7 @@
 #include "codegen/lib/speed/KeptCode.h"
 #include "codegen/lib/RegisterUse.h"
 #include "codegen/lib/Translate.h"
+#include "codegen/lib/speed/KeptRegisters.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -194,6 +195,8 @@ Expected<KeptCode> compileApart(const Module &original, StringRef name, TargetMa
     return accesses.takeError();
   if (!*code || (*code)->empty() || (*code)->size() % 4 || !*accesses)
     return kept;
+  if (Error error = checkWritten(*function, **code, use.written, machine))
+    return error;
   kept.code = code->value().str();
   kept.accesses = accesses->value().str();
   for (unsigned one : use.written)
