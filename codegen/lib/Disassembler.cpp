@@ -87,11 +87,18 @@ public:
       return inst = *known->second, 4;
     if (auto known = pairs.find(pair); known != pairs.end())
       return inst = *known->second, 8;
+    const uint64_t third = bytes.size() < 12 ? 0 : support::endian::read32le(bytes.data() + 8);
+    if (auto known = triples.find({pair, third}); known != triples.end() && bytes.size() >= 12)
+      return inst = *known->second, 12;
     const uint64_t size = decodeAnew(bytes, address, inst);
     if (size == 4)
       remember(words, word, inst);
-    else if (size == 8 && pair < ~uint64_t(1))
-      remember(pairs, pair, inst); // the two greatest numbers are the map's own
+    else if (pair >= ~uint64_t(1))
+      return size; // the two greatest numbers are the maps' own
+    else if (size == 8)
+      remember(pairs, pair, inst);
+    else if (size == 12)
+      remember(triples, std::pair(pair, third), inst);
     return size;
   }
 
@@ -123,7 +130,7 @@ public:
   }
 
 private:
-  using Known = DenseMap<uint64_t, std::unique_ptr<MCInst>>;
+  template <class Bytes> using Known = DenseMap<Bytes, std::unique_ptr<MCInst>>;
 
   uint64_t decodeAnew(ArrayRef<uint8_t> bytes, uint64_t address, MCInst &inst) const {
     uint64_t size = 0;
@@ -133,16 +140,18 @@ private:
     return size;
   }
 
-  static void remember(Known &known, uint64_t bytes, const MCInst &inst) {
+  template <class Bytes>
+  static void remember(Known<Bytes> &known, const Bytes &bytes, const MCInst &inst) {
     constexpr size_t kMostKnown = 1 << 14; // some 4 MB
     if (known.size() == kMostKnown)
       known.clear();
     known.try_emplace(bytes, std::make_unique<MCInst>(inst));
   }
 
-  /// Instructions of one and of two words that have been decoded: LLVM tries a dozen tables for
-  /// each, and programs repeat themselves and each other.
-  mutable Known words, pairs;
+  /// Instructions of up to three words that have been decoded: LLVM tries a dozen tables for each,
+  /// and programs repeat themselves and each other.
+  mutable Known<uint64_t> words, pairs;
+  mutable Known<std::pair<uint64_t, uint64_t>> triples;
   const targets::Target *row = nullptr;
   std::unique_ptr<MCRegisterInfo> registers;
   std::unique_ptr<MCAsmInfo> syntax;

@@ -140,6 +140,21 @@ TEST_P(ExecChecker, WholeWaveRegionsEnd) {
                   "the function is left in a whole-wave region");
 }
 
+// What a function writes counts also where its code has been found right before.
+TEST_P(ExecChecker, KnowsFunctionsThatItHasSeen) {
+  const auto text = [&](const std::string &function) {
+    return "define internal void @f() noinline {\n" + assembly(function) +
+           "  ret void\n}\ndefine amdgpu_kernel void @k() {\n" + assembly("s_mov_B S20, EXEC\n") +
+           "  call void @f()\n" + assembly("s_mov_B EXEC, S20\n") + "  ret void\n}\n";
+  };
+  for (unsigned round = 0; round < 3; ++round) {
+    EXPECT_EQ(errorOfModule(text("s_mov_b32 s22, s4\n")), "");
+    EXPECT_CONTAINS(errorOfModule(text("s_mov_b32 s20, s4\n")), kData);
+    EXPECT_CONTAINS(errorOfModule(text("s_or_saveexec_B S2, -1\n")),
+                    "the function is left in a whole-wave region");
+  }
+}
+
 TEST_P(ExecChecker, AcceptsWhatLlvmMakes) {
   EXPECT_EQ(errorOfModule(R"(
 declare i32 @llvm.amdgcn.workitem.id.x()

@@ -10,8 +10,11 @@
 #include "codegen/lib/check/Violations.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCInst.h"
+#include <map>
 #include <set>
+#include <string>
 
 using namespace llvm;
 
@@ -61,6 +64,7 @@ public:
 
   Clobbers clobbers;           ///< of the function by itself
   std::vector<uint64_t> calls; ///< addresses, 0 if not known
+  bool isKnown = false;        ///< there is nothing to read
 
 private:
   void analyse();
@@ -523,6 +527,31 @@ void closeOverCalls(ArrayRef<FunctionCheck> checks, ArrayRef<FunctionCode> funct
   }
 }
 
+/// Functions without calls that were found right, by their code, and what they write. What is found
+/// of them depends on nothing else. The sampler is in each unit with textures.
+class KnownFunctions {
+public:
+  const Clobbers *find(const FunctionCode &function) const {
+    const auto found = known.find(toStringRef(function.bytes));
+    return found == known.end() ? nullptr : &found->second;
+  }
+  void add(const FunctionCode &function, const Clobbers &clobbers) {
+    constexpr size_t kMost = 64; // of some 20 KB each
+    if (known.size() == kMost)
+      known.clear();
+    known.try_emplace(toStringRef(function.bytes), clobbers);
+  }
+
+private:
+  StringMap<Clobbers> known;
+};
+
+/// Those of the same processor.
+KnownFunctions &knownFunctions(const ProgramCode &code) {
+  thread_local std::map<std::pair<std::string, bool>, KnownFunctions> known;
+  return known[{code.processor, code.isWave64}];
+}
+
 } // namespace
 
 Error checkExec(ArrayRef<uint8_t> codeObject) {
@@ -534,15 +563,29 @@ Error checkExec(const DecodedProgram &program) {
   DenseMap<unsigned, Rule> rules;
   Callees callees;
   std::vector<FunctionCheck> checks;
+  KnownFunctions &known = knownFunctions(program.code);
   for (const auto &[function, instructions] : zip_equal(functions, program.instructions)) {
     checks.emplace_back(*program.disassembler, function, rules, callees);
-    checks.back().read(instructions);
+    if (const Clobbers *clobbers = known.find(function)) {
+      checks.back().clobbers = *clobbers;
+      checks.back().isKnown = true;
+    } else {
+      checks.back().read(instructions);
+    }
   }
   closeOverCalls(checks, functions, callees);
   Violations violations("EXEC");
   // What is known of a function's blocks goes with its check: that of a library takes gigabytes.
-  for (auto &&[function, check] : zip_equal(functions, checks))
-    violations.add(function, FunctionCheck(std::move(check)).check());
+  for (auto &&[function, check] : zip_equal(functions, checks)) {
+    if (check.isKnown)
+      continue;
+    const bool mayBecomeKnown = !function.computePgmRsrc1 && check.calls.empty();
+    const Clobbers clobbers = check.clobbers;
+    const std::vector<Violation> found = FunctionCheck(std::move(check)).check();
+    violations.add(function, found);
+    if (mayBecomeKnown && found.empty())
+      known.add(function, clobbers);
+  }
   return violations.take();
 }
 
