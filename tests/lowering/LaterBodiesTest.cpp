@@ -129,6 +129,22 @@ TEST(LaterBodies, AreThoseThatUnitsHaveAtOnce) {
 // A judgement is that of lower() for all that a test lowers (Lowered.h).
 TEST(LaterBodies, AreOfNoConcernToJudgements) { EXPECT_TRUE(lowered(kernel(kSmall)).module); }
 
+// A lane of a workgroup of 1,024 threads has 128 registers on CDNA 2 to 4, and 192 on RDNA 3.
+TEST(LaterBodies, LeaveRegistersWhereKernelsHaveFew) {
+  const auto limitOf = [](const char *arch, const char *directive) {
+    const ptx::Module ptxModule = parsed(kernel(kSmall, "", directive));
+    Unfinished unit(ptxModule, forArch(arch));
+    std::set<std::string> limits;
+    for (const Function *function : samplersOf(*unit.module))
+      limits.insert(function->getFnAttribute("amdgpu-num-vgpr").getValueAsString().str());
+    return limits;
+  };
+  EXPECT_EQ(limitOf("gfx942", ""), std::set<std::string>{"56"}); // which LLVM doubles
+  EXPECT_EQ(limitOf("gfx90a", ".maxntid 1024"), std::set<std::string>{"56"});
+  EXPECT_EQ(limitOf("gfx942", ".maxntid 256"), std::set<std::string>{""});
+  EXPECT_EQ(limitOf("gfx1100", ""), std::set<std::string>{""});
+}
+
 // ---------- One body for a name
 
 class Bodies {

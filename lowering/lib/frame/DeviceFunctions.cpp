@@ -126,15 +126,18 @@ std::unique_ptr<UnitLowering> UnitLowering::makeLibrary(DeviceLibrary library) {
   return lowering;
 }
 
+constexpr StringLiteral kRegisterLimit = "amdgpu-num-vgpr";
+
 /// The name of a sampler's body: all that it is made of. Whatever else makeLibrary() gives to the
 /// sampler's lowering is the same for all units, or follows from the options and the form.
-static std::string bodyName(const UnitLowering &sampler, StringRef function) {
+static std::string bodyName(const UnitLowering &sampler, StringRef function,
+                            const Function &declaration) {
   const Options &options = sampler.options;
   std::string name;
   raw_string_ostream os(name);
   os << function << ' ' << options.arch << ' ' << nameOf(sampler.warpForm.form)
      << (sampler.flushesF32Denormals ? " ftz " : " ") << int(options.fit) << ' '
-     << options.spinLimit;
+     << options.spinLimit << ' ' << declaration.getFnAttribute(kRegisterLimit).getValueAsString();
   for (const auto &[setting, word] : options.code.keyFields())
     os << ' ' << setting << '=' << word;
   return name;
@@ -164,8 +167,9 @@ Function *UnitLowering::deviceFunction(DeviceLibrary library, StringRef name) {
   // Compiled once, and not with each unit (codegen/lib/speed/KeptFunctions.h). They call nothing:
   // where LLVM knows, a caller keeps its values out of the registers that such a function writes,
   // and none is saved on a stack.
-  made->addFnAttr("rubia-kept", bodyName(*lowering, name));
   made->addFnAttr(Attribute::NoRecurse);
+  leaveRegisters(*made);
+  made->addFnAttr("rubia-kept", bodyName(*lowering, name, *made));
   if (leavesBodies || experience) { // a judgement asks for no body
     made->addFnAttr(kBodyLater);
     lowering->debugInfo.addFunction(*function, *made);
@@ -174,6 +178,22 @@ Function *UnitLowering::deviceFunction(DeviceLibrary library, StringRef name) {
     lowering->lowerSampler(*function);
   }
   return made;
+}
+
+// Where a unit's kernels have 128 vector registers, as they have with more than 12 waves of a
+// workgroup, the sampler would write all of them, and its callers keep no value in one.
+void UnitLowering::leaveRegisters(Function &sampler) const {
+  constexpr uint32_t kThreadsOf12Waves = 768;
+  constexpr unsigned kForSampler = 112;
+  if (target.row->accumulators != targets::Accumulators::Shared)
+    return;
+  const auto hasFew = [&](const ptx::Function *kernel) {
+    const uint32_t most = maxThreads(*kernel);
+    return (target.halfFilled() ? abi::halfFilledWorkgroupSize(most) : most) > kThreadsOf12Waves;
+  };
+  // LLVM doubles the number where accumulation registers are a part of the vector registers.
+  if (any_of(unit.kernels, hasFew))
+    sampler.addFnAttr(kRegisterLimit, std::to_string(kForSampler / 2));
 }
 
 static std::atomic<unsigned> bodyCount;

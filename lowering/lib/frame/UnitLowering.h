@@ -200,6 +200,7 @@ private:
 
   llvm::Function *deviceFunction(DeviceLibrary library, llvm::StringRef name);
   std::unique_ptr<UnitLowering> makeLibrary(DeviceLibrary library);
+  void leaveRegisters(llvm::Function &sampler) const;
   void lowerSampler(const ptx::Function &function);
 
   /// Device functions are lowered by a UnitLowering for each library. Its parent has the module
