@@ -78,8 +78,16 @@ enum TextureMode : uint32_t {
   kNumbers = 1 << 18,      // words are f32, not integers
 };
 
-/// How fast weights between levels rise with anisotropy.
-enum class TrilinearRise : uint32_t { None, By6Of4, By7Of4, By8Of4, By6Of4Biased };
+/// How fast weights between levels rise with anisotropy, in quarters, and from which weight on.
+enum class TrilinearRise : uint32_t {
+  None,
+  By6From42,
+  By6From43,
+  By7From54,
+  By7From55,
+  By8From63,
+  By8From64
+};
 
 /// What a fetch from linear memory is.
 enum TextureFetch : uint32_t { kFetchOther, kFetchWord };

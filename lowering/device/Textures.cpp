@@ -85,14 +85,18 @@ INLINE uint32_t sharpened(uint32_t weight, TrilinearRise rise) {
   switch (rise) {
   case TrilinearRise::None:
     return weight;
-  case TrilinearRise::By6Of4:
+  case TrilinearRise::By6From42:
     return uint32_t(clampTo((int32_t(6 * weight) - 252) >> 2, 256));
-  case TrilinearRise::By7Of4:
-    return uint32_t(clampTo((int32_t(7 * weight) - 378) >> 2, 256));
-  case TrilinearRise::By8Of4:
-    return uint32_t(clampTo((int32_t(8 * weight) - 512) >> 2, 256));
-  case TrilinearRise::By6Of4Biased:
+  case TrilinearRise::By6From43:
     return uint32_t(clampTo((int32_t(6 * weight) - 258) >> 2, 256));
+  case TrilinearRise::By7From54:
+    return uint32_t(clampTo((int32_t(7 * weight) - 378) >> 2, 256));
+  case TrilinearRise::By7From55:
+    return uint32_t(clampTo((int32_t(7 * weight) - 385) >> 2, 256));
+  case TrilinearRise::By8From63:
+    return uint32_t(clampTo((int32_t(8 * weight) - 504) >> 2, 256));
+  case TrilinearRise::By8From64:
+    return uint32_t(clampTo((int32_t(8 * weight) - 512) >> 2, 256));
   }
   return weight;
 }

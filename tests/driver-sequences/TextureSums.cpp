@@ -224,6 +224,27 @@ SEQUENCE(gathers_of_levels) {
         }
 }
 
+// From which weight on the next level counts, with a bias that is and that is not of 256ths.
+SEQUENCE(weights_of_levels_with_a_bias) {
+  TextureLab lab;
+  std::vector<uint32_t> words(64);
+  for (size_t i = 0; i < words.size(); ++i)
+    words[i] = bitsOf(float(i * i));
+  const Filled filled({8, 8, 0, kFormatFloat, 1, 0}, words, 4, 3);
+  for (unsigned anisotropy : {2u, 4u, 16u})
+    for (float bias : {0.0f, 0.4f, -0.4f, 0.8f, -0.5f, 0.1f, 1.0f, 0x1p-9f}) {
+      Asked asked(kClamp, kClamp, kClamp, kPoint, kNormalizedCoordinates);
+      asked.withLevels(kLinear, 2, anisotropy);
+      asked.levelBias = bias;
+      const ObjectHandle object = texture(filled, asked);
+      say("anisotropy %u, bias %g", anisotropy, double(bias));
+      const float whole = float(int(bias * 256)) / 256;
+      for (int weight : {44, 57, 65, 127})
+        lab.sample("level", "level", object, 0.3f, 0.6f, 1 + float(weight) / 256 - whole);
+      quiet("cuTexObjectDestroy", object);
+    }
+}
+
 // The least normal numbers, and borders of f16 that are NaN.
 SEQUENCE(single_texels_that_are_odd) {
   TextureLab lab;

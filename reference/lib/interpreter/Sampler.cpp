@@ -503,17 +503,18 @@ Ellipse Sampler::ellipseOf(const SamplePlace &place) const {
   return {dx, dy, true};
 }
 
-// With anisotropy, a weight between levels rises faster: a straight line in quarters.
+// With anisotropy, a weight between levels rises faster: a straight line in quarters. It starts
+// where it comes to a half at a half, and an H200 has that with the bias in one number, cut.
 int64_t Sampler::risen(int64_t steps) const {
   const unsigned ratio = anisotropy();
   if (ratio == 1 || state.flags & kEvenLevels)
     return steps;
   steps = std::max<int64_t>(steps, 0);
-  const int64_t weight = steps % kOne;
-  const int64_t line = ratio >= 8   ? 8 * weight - 512
-                       : ratio >= 4 ? 7 * weight - 378
-                                    : 6 * weight - (bias() ? 258 : 252);
-  return steps - weight + std::clamp<int64_t>(line >> 2, 0, kOne);
+  const int64_t weight = steps % kOne, quarters = ratio >= 8 ? 8 : ratio >= 4 ? 7 : 6;
+  const double start = kOne / 2 - 2.0 * kOne / double(quarters);
+  const double exactBias = std::clamp(double(state.levelBias), -15.0, 15.0) * kOne;
+  const int64_t first = bias() - int64_t(exactBias - start);
+  return steps - weight + std::clamp<int64_t>(quarters * (weight - first) >> 2, 0, kOne);
 }
 
 int64_t Sampler::bias() const {

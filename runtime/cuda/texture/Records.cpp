@@ -291,13 +291,22 @@ static uint32_t anisotropyOf(unsigned asked) {
 static float levelBiasOf(float asked) {
   return std::clamp(std::trunc(asked * 256), -15 * 256.0f, 15 * 256.0f) / 256;
 }
-static abi::TrilinearRise riseOf(const abi::Texture &record) {
+
+// The line would come to a half at a half: it starts at a weight that is no whole number. An H200
+// seems to keep the bias less that start, cut, so that the bias decides where it starts.
+static abi::TrilinearRise riseOf(const abi::Texture &record, float askedBias) {
   using enum abi::TrilinearRise;
+  const auto startsLower = [&](double start) {
+    const double bias = std::clamp(askedBias * 256.0, -15 * 256.0, 15 * 256.0);
+    return std::trunc(bias) - std::trunc(bias - start) < start;
+  };
   if (record.maxAnisotropy < 2)
     return None;
   if (record.maxAnisotropy < 4)
-    return record.levelBias == 0 ? By6Of4 : By6Of4Biased;
-  return record.maxAnisotropy < 8 ? By7Of4 : By8Of4;
+    return startsLower(128 - 512.0 / 6) ? By6From42 : By6From43;
+  if (record.maxAnisotropy < 8)
+    return startsLower(128 - 512.0 / 7) ? By7From54 : By7From55;
+  return startsLower(128 - 512.0 / 8) ? By8From63 : By8From64;
 }
 
 // Before levels and sRGB are known.
@@ -402,7 +411,7 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
     if (texture.mipmapFilter == 1)
       record.mode |= abi::kLinearMipmap;
     if (!(texture.flags & kDisableTrilinearOptimization))
-      record.mode |= uint32_t(riseOf(record)) << abi::kTrilinearRise;
+      record.mode |= uint32_t(riseOf(record, texture.levelBias)) << abi::kTrilinearRise;
   }
   answerQueries(source, /*isSurface=*/false, record);
   return kSuccess;
