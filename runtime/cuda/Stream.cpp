@@ -10,6 +10,7 @@
 namespace rubia::runtime {
 int hipStreamCreateWithFlags(void **stream, unsigned flags);
 int hipStreamCreateWithPriority(void **stream, unsigned flags, int priority);
+int hipStreamQuery(void *stream);
 int hipEventSynchronize(void *event);
 int hipEventElapsedTime(float *ms, void *start, void *stop);
 int hipStreamAddCallback(void *stream, void (*callback)(void *stream, int status, void *data),
@@ -375,6 +376,23 @@ static Result tell(const TracedCall &function, Stream *stream, T *out, T (*value
   });
 }
 
+// What is behind the legacy default stream waits for all blocking streams: that one is done when
+// they are. Of threads' own streams, that of the calling one counts.
+static bool areBlockingStreamsBusy(Context &context) {
+  bool isBusy = false;
+  auto ask = [&](void *hipStream) {
+    isBusy = isBusy || hip().call<hipStreamQuery>(hipStream) == kNotReady;
+  };
+  streams.forEach([&](Stream *stream) {
+    if (stream->context == &context && !(stream->flags & 1))
+      ask(stream->hip);
+  });
+  const auto own = thread().streams.find(&context);
+  if (own != thread().streams.end() && own->second.hip && own->second.resets == context.resets)
+    ask(own->second.hip);
+  return isBusy;
+}
+
 extern "C" {
 
 Result cuStreamCreate(Stream **stream, unsigned flags) {
@@ -414,7 +432,8 @@ Result cuStreamQuery(Stream *stream) {
     return onStream(*current, stream, [&](Context &context, void *hipStream) -> Result {
       if (Result result = checkWait(context, hipStream))
         return result;
-      return context.queryStream(hipStream);
+      const Result result = context.queryStream(hipStream);
+      return !result && !hipStream && areBlockingStreamsBusy(context) ? kNotReady : result;
     });
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of libraries and their launches.
 #include "tests/cuda/LaunchFixture.h"
+#include <atomic>
 #include <numeric>
 #include <thread>
 
@@ -229,6 +230,24 @@ constexpr const char *kGridFacts = R"(.version 8.0
 .visible .entry clusters() .reqnctapercluster 2 { ret; }
 .visible .entry meeting() .reqnctapercluster 2 { barrier.cluster.arrive; barrier.cluster.wait; ret; }
 )";
+
+// As an H200 answers: the legacy default stream is done when all blocking streams are.
+TEST_F(Launch, TheLegacyStreamIsBusyWhileBlockingStreamsAre) {
+  for (unsigned flags : {0u, 1u}) { // CU_STREAM_NON_BLOCKING
+    Stream *stream = nullptr;
+    ASSERT_EQ(cu("cuStreamCreate", &stream, flags), kSuccess);
+    std::atomic<bool> mayGoOn = false;
+    void (*wait)(void *) = [](void *word) { static_cast<std::atomic<bool> *>(word)->wait(false); };
+    ASSERT_EQ(cu("cuLaunchHostFunc", stream, wait, static_cast<void *>(&mayGoOn)), kSuccess);
+    EXPECT_EQ(cu("cuStreamQuery", stream), kNotReady);
+    EXPECT_EQ(cu("cuStreamQuery", static_cast<Stream *>(nullptr)), flags ? kSuccess : kNotReady);
+    mayGoOn = true;
+    mayGoOn.notify_all();
+    EXPECT_EQ(cu("cuStreamSynchronize", stream), kSuccess);
+    EXPECT_EQ(cu("cuStreamQuery", static_cast<Stream *>(nullptr)), kSuccess);
+    EXPECT_EQ(cu("cuStreamDestroy_v2", stream), kSuccess);
+  }
+}
 
 TEST_F(Launch, GridsKnowHowTheyWereLaunched) {
   std::vector<uint64_t> image = container(kGridFacts, 1, 90);
