@@ -14,7 +14,7 @@
 
 namespace rubia::abi {
 
-inline constexpr unsigned kVersion = 11;
+inline constexpr unsigned kVersion = 12;
 
 /// Module state lives in memory that the loader owns; each code object that needs any of it has
 /// this symbol, an array of 64-bit device addresses. The loader writes it after loading the code
