@@ -76,7 +76,7 @@ std::optional<uint64_t> symbolSize(const codegen::CodeObject &object, StringRef 
 }
 
 TEST(Abi, NumbersAreFixed) {
-  EXPECT_EQ(rubia::abi::kVersion, 11u);
+  EXPECT_EQ(rubia::abi::kVersion, 12u);
   EXPECT_STREQ(rubia::abi::kModuleTable, "__rubia_module_table");
   EXPECT_EQ(rubia::abi::kTrapRecordSlot, 0u);
   EXPECT_EQ(rubia::abi::kPrintfRingSlot, 1u);
