@@ -32,7 +32,7 @@ bool mayFuse(StringRef options) {
       fuses = value() != "false";
     else if (word == "O0" || word == "g" || word == "device-debug")
       isOptimised = false;
-    else if (word.consume_front("opt-level") && value() == "0")
+    else if ((word == "O" || word.consume_front("opt-level")) && value() == "0")
       isOptimised = false;
   }
   return fuses && isOptimised;

@@ -19,11 +19,12 @@ std::string kernel(const std::string &body) {
 // How nvcc 13.0 records its options and ptxas'. Which of them keep an H200 (driver 580.159.04) from
 // fusing: those that do not fuse here, and not -O1.
 TEST(Fusing, IsReadFromOptionsOfContainers) {
-  for (const char *options : {" --fmad false ", "-fmad=false  ", "-O0  ", "-fmad=true -fmad=false",
-                              " -g --dont-merge-basicblocks --return-at-end ", "--opt-level 0"})
+  for (const char *options :
+       {" --fmad false ", "-fmad=false  ", "-O0  ", "-fmad=true -fmad=false",
+        " -g --dont-merge-basicblocks --return-at-end ", "--opt-level 0", "-O 0"})
     EXPECT_FALSE(mayFuse(options)) << options;
-  for (const char *options : {"", "-O1  ", " --generate-line-info ", "-fmad=false --fmad true",
-                              "--opt-level 3", "fmad=false", "-fmad"})
+  for (const char *options : {"-O 3", "", "-O1  ", " --generate-line-info ",
+                              "-fmad=false --fmad true", "--opt-level 3", "fmad=false", "-fmad"})
     EXPECT_TRUE(mayFuse(options)) << options;
 }
 
