@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ptx-frontend/Fusing.h"
 #include "ptx-frontend/Parser.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringExtras.h"
-#include <algorithm>
+#include "llvm/ADT/Twine.h"
 #include <vector>
 
 using namespace llvm;
@@ -11,7 +11,7 @@ using namespace llvm;
 namespace rubia::ptx {
 
 namespace Op {
-extern const Operation FMul;
+extern const Operation FAdd, FMul, FSub;
 } // namespace Op
 namespace Mod {
 extern const Modifier None;
@@ -38,27 +38,19 @@ bool mayFuse(StringRef options) {
   return fuses && isOptimised;
 }
 
-// Where an instruction's name stands, behind its guard.
-static size_t nameOf(StringRef text, size_t place, StringRef name) {
-  for (size_t at = text.find(name, place); at != StringRef::npos; at = text.find(name, at + 1))
-    if (!at || (!isAlnum(text[at - 1]) && !StringRef("_$%.").contains(text[at - 1])))
-      return at;
-  return StringRef::npos;
-}
-
+// PTX ISA: floating-point-instructions-add, -mul: without a rounding modifier they may be fused.
 std::string withoutFusing(std::string text) {
   const ParseResult parsed = parse("", std::move(text));
   const StringRef whole = *parsed.module.text;
   if (!parsed.usable)
     return whole.str();
-  std::vector<size_t> places;
+  std::vector<size_t> places; // behind the opcodes
   for (const Function *function : parsed.module.functions)
     for (const Instruction &instruction : function->body)
-      if (instruction.op() == Op::FMul &&
+      if (is_contained({Op::FAdd, Op::FSub, Op::FMul}, instruction.op()) &&
           instruction.spelling->first(ModCategory::Rounding) == Mod::None)
-        if (const size_t at = nameOf(whole, instruction.place, "mul."); at != StringRef::npos)
-          places.push_back(at + StringRef("mul").size());
-  std::sort(places.begin(), places.end());
+        places.push_back(instruction.place + instruction.spelling->text.find('.'));
+  llvm::sort(places);
   std::string result;
   size_t from = 0;
   for (size_t place : places) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "standins/Assembler.h"
+#include "ptx-frontend/Fusing.h"
 #include "ptx-frontend/Parser.h"
 #include "ptx-frontend/RegisterLimit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -7,10 +8,6 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
-
-namespace rubia::ptx::Op {
-extern const Operation FAdd, FMul, FSub;
-} // namespace rubia::ptx::Op
 
 namespace rubia::standins {
 
@@ -56,7 +53,6 @@ private:
   std::string whyNotForTarget() const;
   void describe();
   void describe(const ptx::Function &kernel);
-  std::string withoutFusing() const;
 
   StringRef name;
   const AssemblerOptions &options;
@@ -131,30 +127,6 @@ void Assembler::describe() {
       describe(*function);
 }
 
-// PTX ISA: floating-point-instructions-add: without a rounding modifier it may be fused, with .rn
-// it may not.
-std::string Assembler::withoutFusing() const {
-  const std::string &text = *parsed.module.text;
-  std::vector<size_t> places; // behind the opcodes
-  for (const ptx::Function *function : parsed.module.functions)
-    for (const ptx::Instruction &instruction : function->body) {
-      const bool isFused =
-          is_contained({ptx::Op::FAdd, ptx::Op::FSub, ptx::Op::FMul}, instruction.op());
-      if (isFused && instruction.spelling->first(ptx::ModCategory::Rounding) == ptx::Mod::None)
-        places.push_back(
-            instruction.place +
-            instruction.spelling->text.take_until([](char c) { return c == '.'; }).size());
-    }
-  llvm::sort(places);
-  std::string out;
-  size_t from = 0;
-  for (size_t place : places) {
-    out += text.substr(from, place - from) + ".rn";
-    from = place;
-  }
-  return out + text.substr(from);
-}
-
 Assembled Assembler::run() {
   const ptx::Module &m = parsed.module;
   const std::string aborted = "Ptx assembly aborted due to errors";
@@ -173,9 +145,11 @@ Assembled Assembler::run() {
   if (options.isVerbose)
     describe();
   if (!options.target.isVirtual)
-    result.cubin = makeCubin(
-        m, ptx::limitRegisters(options.mayFuse ? *m.text : withoutFusing(), options.registerLimit),
-        options.target, options.isRelocatable);
+    result.cubin =
+        makeCubin(m,
+                  ptx::limitRegisters(options.mayFuse ? *m.text : ptx::withoutFusing(*m.text),
+                                      options.registerLimit),
+                  options.target, options.isRelocatable);
   return std::move(result);
 }
 
