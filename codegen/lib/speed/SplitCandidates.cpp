@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/SplitCandidates.h"
+#include "codegen/lib/speed/Reassignment.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervalUnion.h"
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -109,6 +110,7 @@ void RUBIA_NAME(__wrap_, RUBIA_INIT)(void *cache, void *function, LiveIntervalUn
                                      void *indexes, LiveIntervals *intervals,
                                      const TargetRegisterInfo *registers) {
   rubia::codegen::begin(values, intervals, registers);
+  rubia::codegen::forgetRegistersInUse();
   RUBIA_NAME(__real_, RUBIA_INIT)(cache, function, values, indexes, intervals, registers);
 }
 
