@@ -34,6 +34,7 @@
 #include "codegen/lib/speed/KillFlags.h"
 #include "codegen/lib/speed/LimitedSinking.h"
 #include "codegen/lib/speed/MaskValues.h"
+#include "codegen/lib/speed/MatrixHazards.h"
 #include "codegen/lib/speed/PiecewiseVectorizer.h"
 #include "codegen/lib/speed/SparseLiveness.h"
 #include "llvm/ADT/SmallString.h"
@@ -139,6 +140,7 @@ public:
     if (pass->getPassName() == kScheduler) {
       legacy::PassManager::add(makeShortRegions(kEarlyRegion));
       legacy::PassManager::add(makeWideIndexes());
+      legacy::PassManager::add(makeMatrixHazards());
     }
     const bool joinsAccesses = pass->getPassName() == kAccessJoiner;
     if (joinsAccesses)
