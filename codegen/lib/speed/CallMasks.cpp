@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/CallMasks.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -56,18 +57,16 @@ CallMaskAnswers callMaskAnswers() { return counts; }
 
 // LiveRegUnits::stepBackward(const MachineInstr &)
 #define RUBIA_FUNCTION _ZN4llvm12LiveRegUnits12stepBackwardERKNS_12MachineInstrE
-#define RUBIA_JOINED(prefix, name) prefix##name
-#define RUBIA_NAME(prefix, name) RUBIA_JOINED(prefix, name)
 
 extern "C" {
 
-void RUBIA_NAME(__real_, RUBIA_FUNCTION)(LiveRegUnits *units, const MachineInstr &inst);
+void RUBIA_REAL(RUBIA_FUNCTION)(LiveRegUnits *units, const MachineInstr &inst);
 
-void RUBIA_NAME(__wrap_, RUBIA_FUNCTION)(LiveRegUnits *units, const MachineInstr &inst) {
+void RUBIA_WRAP(RUBIA_FUNCTION)(LiveRegUnits *units, const MachineInstr &inst) {
   using namespace rubia::codegen;
   const auto isMask = [](const MachineOperand &operand) { return operand.isRegMask(); };
   if (none_of(inst.operands(), isMask))
-    return RUBIA_NAME(__real_, RUBIA_FUNCTION)(units, inst);
+    return RUBIA_REAL(RUBIA_FUNCTION)(units, inst);
   for (const MachineOperand &operand : inst.operands())
     if (operand.isRegMask())
       units->removeUnits(lostOf(operand.getRegMask(), registersOf(inst)));

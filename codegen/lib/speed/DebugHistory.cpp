@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/DebugHistory.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/CodeGen/DbgEntityHistoryCalculator.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
@@ -29,20 +30,18 @@ static bool hasDebugInstructions(const MachineFunction &function) {
 //                           DbgValueHistoryMap &, DbgLabelInstrMap &)
 #define RUBIA_FUNCTION                                                                             \
   _ZN4llvm25calculateDbgEntityHistoryEPKNS_15MachineFunctionEPKNS_18TargetRegisterInfoERNS_18DbgValueHistoryMapERNS_16DbgLabelInstrMapE
-#define RUBIA_JOINED(prefix, name) prefix##name
-#define RUBIA_NAME(prefix, name) RUBIA_JOINED(prefix, name)
 
 extern "C" {
 
-void RUBIA_NAME(__real_, RUBIA_FUNCTION)(const MachineFunction *function,
-                                         const TargetRegisterInfo *registers,
-                                         DbgValueHistoryMap &values, DbgLabelInstrMap &labels);
+void RUBIA_REAL(RUBIA_FUNCTION)(const MachineFunction *function,
+                                const TargetRegisterInfo *registers, DbgValueHistoryMap &values,
+                                DbgLabelInstrMap &labels);
 
-void RUBIA_NAME(__wrap_, RUBIA_FUNCTION)(const MachineFunction *function,
-                                         const TargetRegisterInfo *registers,
-                                         DbgValueHistoryMap &values, DbgLabelInstrMap &labels) {
+void RUBIA_WRAP(RUBIA_FUNCTION)(const MachineFunction *function,
+                                const TargetRegisterInfo *registers, DbgValueHistoryMap &values,
+                                DbgLabelInstrMap &labels) {
   if (rubia::codegen::hasDebugInstructions(*function))
-    return RUBIA_NAME(__real_, RUBIA_FUNCTION)(function, registers, values, labels);
+    return RUBIA_REAL(RUBIA_FUNCTION)(function, registers, values, labels);
   rubia::codegen::wasSkipped.store(true, std::memory_order_relaxed);
 }
 }

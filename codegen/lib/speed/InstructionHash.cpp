@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/InstructionHash.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/CodeGen/MachineInstr.h"
 #include <atomic>
 
@@ -30,7 +31,7 @@ static uint64_t wordOf(const MachineOperand &operand) {
 extern "C" {
 
 // MachineInstrExpressionTrait::getHashValue(const MachineInstr *const &)
-unsigned __wrap__ZN4llvm27MachineInstrExpressionTrait12getHashValueERKPKNS_12MachineInstrE(
+unsigned RUBIA_WRAP(_ZN4llvm27MachineInstrExpressionTrait12getHashValueERKPKNS_12MachineInstrE)(
     const MachineInstr *const &inst) {
   rubia::codegen::wasAsked.store(true, std::memory_order_relaxed);
   uint64_t hash = inst->getOpcode();

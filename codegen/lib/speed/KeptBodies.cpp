@@ -4,6 +4,7 @@
 // as clobbers, LLVM would look for 200 names of registers, and compare each with all others. The
 // code is printed as bytes: LLVM's assembler would read a text of 50 KB.
 #include "codegen/lib/speed/KeptFunctions.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/CodeGen/AsmPrinter.h"
@@ -134,11 +135,13 @@ std::unique_ptr<AsmPrinterHandler> makeKeptPrinter(AsmPrinter &printer) {
 
 extern "C" {
 
-void __real__ZN4llvm19MachineRegisterInfo18freezeReservedRegsEv(MachineRegisterInfo *registers);
+void
+    RUBIA_REAL(_ZN4llvm19MachineRegisterInfo18freezeReservedRegsEv)(MachineRegisterInfo *registers);
 
 // MachineRegisterInfo::freezeReservedRegs()
-void __wrap__ZN4llvm19MachineRegisterInfo18freezeReservedRegsEv(MachineRegisterInfo *registers) {
+void RUBIA_WRAP(_ZN4llvm19MachineRegisterInfo18freezeReservedRegsEv)(
+    MachineRegisterInfo *registers) {
   if (!rubia::codegen::isFrozenForGood(*registers))
-    __real__ZN4llvm19MachineRegisterInfo18freezeReservedRegsEv(registers);
+    RUBIA_REAL(_ZN4llvm19MachineRegisterInfo18freezeReservedRegsEv)(registers);
 }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/KillFlags.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
@@ -54,13 +55,13 @@ bool wasAskedForKillFlags() { return wasAsked; }
 
 extern "C" {
 
-void __real__ZNK4llvm19MachineRegisterInfo14clearKillFlagsENS_8RegisterE(
+void RUBIA_REAL(_ZNK4llvm19MachineRegisterInfo14clearKillFlagsENS_8RegisterE)(
     const MachineRegisterInfo *registers, Register reg);
 
 // MachineRegisterInfo::clearKillFlags(Register) const
-void __wrap__ZNK4llvm19MachineRegisterInfo14clearKillFlagsENS_8RegisterE(
+void RUBIA_WRAP(_ZNK4llvm19MachineRegisterInfo14clearKillFlagsENS_8RegisterE)(
     const MachineRegisterInfo *registers, Register reg) {
   if (rubia::codegen::mayHaveFlags(registers, reg))
-    __real__ZNK4llvm19MachineRegisterInfo14clearKillFlagsENS_8RegisterE(registers, reg);
+    RUBIA_REAL(_ZNK4llvm19MachineRegisterInfo14clearKillFlagsENS_8RegisterE)(registers, reg);
 }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/MaskValues.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/IR/InstIterator.h"
@@ -100,21 +101,19 @@ bool wasAskedForMasks() { return wasAsked; }
 // SITargetLowering::requiresUniformRegister(MachineFunction &, const Value *) const
 #define RUBIA_FUNCTION                                                                             \
   _ZNK4llvm16SITargetLowering23requiresUniformRegisterERNS_15MachineFunctionEPKNS_5ValueE
-#define RUBIA_JOINED(prefix, name) prefix##name
-#define RUBIA_NAME(prefix, name) RUBIA_JOINED(prefix, name)
 
 extern "C" {
 
-bool RUBIA_NAME(__real_, RUBIA_FUNCTION)(const void *lowering, MachineFunction &function,
-                                         const Value *value);
+bool RUBIA_REAL(RUBIA_FUNCTION)(const void *lowering, MachineFunction &function,
+                                const Value *value);
 
-bool RUBIA_NAME(__wrap_, RUBIA_FUNCTION)(const void *lowering, MachineFunction &function,
-                                         const Value *value) {
+bool RUBIA_WRAP(RUBIA_FUNCTION)(const void *lowering, MachineFunction &function,
+                                const Value *value) {
   using rubia::codegen::masks;
   const auto *call = dyn_cast<CallInst>(value);
   // What assembly gives may be scalar. Without the passes of here nothing is known.
   if ((call && call->isInlineAsm()) || masks.function != &function.getFunction())
-    return RUBIA_NAME(__real_, RUBIA_FUNCTION)(lowering, function, value);
+    return RUBIA_REAL(RUBIA_FUNCTION)(lowering, function, value);
   rubia::codegen::wasAsked.store(true, std::memory_order_relaxed);
   return masks.values.contains(value);
 }

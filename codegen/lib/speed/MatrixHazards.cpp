@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/MatrixHazards.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
@@ -60,15 +61,15 @@ MatrixHazardsEverywhere::~MatrixHazardsEverywhere() { --everywhere; }
 
 extern "C" {
 
-int __real__ZN4llvm19GCNHazardRecognizer19checkMAIVALUHazardsEPNS_12MachineInstrE(
+int RUBIA_REAL(_ZN4llvm19GCNHazardRecognizer19checkMAIVALUHazardsEPNS_12MachineInstrE)(
     void *recognizer, MachineInstr *instruction);
 
 // GCNHazardRecognizer::checkMAIVALUHazards(MachineInstr *): how long the instruction has to wait
-int __wrap__ZN4llvm19GCNHazardRecognizer19checkMAIVALUHazardsEPNS_12MachineInstrE(
+int RUBIA_WRAP(_ZN4llvm19GCNHazardRecognizer19checkMAIVALUHazardsEPNS_12MachineInstrE)(
     void *recognizer, MachineInstr *instruction) {
   return rubia::codegen::isSpared(*instruction)
              ? 0
-             : __real__ZN4llvm19GCNHazardRecognizer19checkMAIVALUHazardsEPNS_12MachineInstrE(
+             : RUBIA_REAL(_ZN4llvm19GCNHazardRecognizer19checkMAIVALUHazardsEPNS_12MachineInstrE)(
                    recognizer, instruction);
 }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/Reassignment.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervalUnion.h"
@@ -151,27 +152,25 @@ RegistersLookedUp::~RegistersLookedUp() { --looksUp; }
   _ZNK4llvm23RegAllocEvictionAdvisor11canReassignERKNS_12LiveIntervalENS_10MCRegisterE
 // LiveRegMatrix::unassign(const LiveInterval &)
 #define RUBIA_UNASSIGN _ZN4llvm13LiveRegMatrix8unassignERKNS_12LiveIntervalE
-#define RUBIA_JOINED(prefix, name) prefix##name
-#define RUBIA_NAME(prefix, name) RUBIA_JOINED(prefix, name)
 
 extern "C" {
 
-bool RUBIA_NAME(__real_, RUBIA_REASSIGN)(const RegAllocEvictionAdvisor *advisor,
-                                         const LiveInterval *value, MCRegister from);
-void RUBIA_NAME(__real_, RUBIA_UNASSIGN)(void *matrix, const LiveInterval *value);
+bool RUBIA_REAL(RUBIA_REASSIGN)(const RegAllocEvictionAdvisor *advisor, const LiveInterval *value,
+                                MCRegister from);
+void RUBIA_REAL(RUBIA_UNASSIGN)(void *matrix, const LiveInterval *value);
 
-bool RUBIA_NAME(__wrap_, RUBIA_REASSIGN)(const RegAllocEvictionAdvisor *advisor,
-                                         const LiveInterval *value, MCRegister from) {
+bool RUBIA_WRAP(RUBIA_REASSIGN)(const RegAllocEvictionAdvisor *advisor, const LiveInterval *value,
+                                MCRegister from) {
   using namespace rubia::codegen;
   if (looksUp)
-    return RUBIA_NAME(__real_, RUBIA_REASSIGN)(advisor, value, from);
+    return RUBIA_REAL(RUBIA_REASSIGN)(advisor, value, from);
   return canReassign(Advisor::of(*advisor), *value, from);
 }
 
-void RUBIA_NAME(__wrap_, RUBIA_UNASSIGN)(void *matrix, const LiveInterval *value) {
+void RUBIA_WRAP(RUBIA_UNASSIGN)(void *matrix, const LiveInterval *value) {
   using namespace rubia::codegen;
   if (const VirtRegMap *assigned = allocation.assigned)
     leave(assigned->getPhys(value->reg()), assigned->getTargetRegInfo());
-  RUBIA_NAME(__real_, RUBIA_UNASSIGN)(matrix, value);
+  RUBIA_REAL(RUBIA_UNASSIGN)(matrix, value);
 }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/SplitCandidates.h"
 #include "codegen/lib/speed/Reassignment.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/CodeGen/LiveIntervalUnion.h"
 #include "llvm/CodeGen/LiveIntervals.h"
@@ -94,41 +95,37 @@ AllRegistersTried::~AllRegistersTried() { --triesAll; }
 #define RUBIA_GET _ZN4llvm17InterferenceCache3getENS_10MCRegisterE
 // SpillPlacement::scanActiveBundles(): whether to go on with the candidate
 #define RUBIA_SCAN _ZN4llvm14SpillPlacement17scanActiveBundlesEv
-#define RUBIA_JOINED(prefix, name) prefix##name
-#define RUBIA_NAME(prefix, name) RUBIA_JOINED(prefix, name)
 
 extern "C" {
 
-void RUBIA_NAME(__real_, RUBIA_INIT)(void *cache, void *function, LiveIntervalUnion *values,
-                                     void *indexes, LiveIntervals *intervals,
-                                     const TargetRegisterInfo *registers);
-void RUBIA_NAME(__real_, RUBIA_ANALYZE)(void *analysis, const LiveInterval *value);
-void *RUBIA_NAME(__real_, RUBIA_GET)(void *cache, MCRegister candidate);
-bool RUBIA_NAME(__real_, RUBIA_SCAN)(void *placement);
+void RUBIA_REAL(RUBIA_INIT)(void *cache, void *function, LiveIntervalUnion *values, void *indexes,
+                            LiveIntervals *intervals, const TargetRegisterInfo *registers);
+void RUBIA_REAL(RUBIA_ANALYZE)(void *analysis, const LiveInterval *value);
+void *RUBIA_REAL(RUBIA_GET)(void *cache, MCRegister candidate);
+bool RUBIA_REAL(RUBIA_SCAN)(void *placement);
 
-void RUBIA_NAME(__wrap_, RUBIA_INIT)(void *cache, void *function, LiveIntervalUnion *values,
-                                     void *indexes, LiveIntervals *intervals,
-                                     const TargetRegisterInfo *registers) {
+void RUBIA_WRAP(RUBIA_INIT)(void *cache, void *function, LiveIntervalUnion *values, void *indexes,
+                            LiveIntervals *intervals, const TargetRegisterInfo *registers) {
   rubia::codegen::begin(values, intervals, registers);
   rubia::codegen::forgetRegistersInUse();
-  RUBIA_NAME(__real_, RUBIA_INIT)(cache, function, values, indexes, intervals, registers);
+  RUBIA_REAL(RUBIA_INIT)(cache, function, values, indexes, intervals, registers);
 }
 
-void RUBIA_NAME(__wrap_, RUBIA_ANALYZE)(void *analysis, const LiveInterval *value) {
+void RUBIA_WRAP(RUBIA_ANALYZE)(void *analysis, const LiveInterval *value) {
   rubia::codegen::forgetTried();
-  RUBIA_NAME(__real_, RUBIA_ANALYZE)(analysis, value);
+  RUBIA_REAL(RUBIA_ANALYZE)(analysis, value);
 }
 
 // What is in the way of a register like it is in the way of the candidate.
-void *RUBIA_NAME(__wrap_, RUBIA_GET)(void *cache, MCRegister candidate) {
-  return RUBIA_NAME(__real_, RUBIA_GET)(cache, rubia::codegen::firstLike(candidate));
+void *RUBIA_WRAP(RUBIA_GET)(void *cache, MCRegister candidate) {
+  return RUBIA_REAL(RUBIA_GET)(cache, rubia::codegen::firstLike(candidate));
 }
 
 // LLVM asks without a candidate too. It goes on to the next one where this is false.
-bool RUBIA_NAME(__wrap_, RUBIA_SCAN)(void *placement) {
+bool RUBIA_WRAP(RUBIA_SCAN)(void *placement) {
   using namespace rubia::codegen;
   const bool isKnown = std::exchange(allocation.wasTried, false);
   ++(isKnown ? counts.alike : counts.tried);
-  return !isKnown && RUBIA_NAME(__real_, RUBIA_SCAN)(placement);
+  return !isKnown && RUBIA_REAL(RUBIA_SCAN)(placement);
 }
 }

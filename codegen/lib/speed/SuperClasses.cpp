@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lib/speed/SuperClasses.h"
+#include "codegen/lib/speed/Wrap.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include <map>
 #include <tuple>
@@ -36,18 +37,18 @@ SuperClassAnswers superClassAnswers() { return counts; }
 //     const TargetRegisterClass *, unsigned, unsigned &, unsigned &) const
 #define RUBIA_FUNCTION                                                                             \
   _ZNK4llvm18TargetRegisterInfo22getCommonSuperRegClassEPKNS_19TargetRegisterClassEjS3_jRjS4_
-#define RUBIA_JOINED(prefix, name) prefix##name
-#define RUBIA_NAME(prefix, name) RUBIA_JOINED(prefix, name)
 
 extern "C" {
 
-const TargetRegisterClass *RUBIA_NAME(__real_, RUBIA_FUNCTION)(
-    const TargetRegisterInfo *registers, const TargetRegisterClass *a, unsigned indexOfA,
-    const TargetRegisterClass *b, unsigned indexOfB, unsigned &first, unsigned &second);
+const TargetRegisterClass *
+    RUBIA_REAL(RUBIA_FUNCTION)(const TargetRegisterInfo *registers, const TargetRegisterClass *a,
+                               unsigned indexOfA, const TargetRegisterClass *b, unsigned indexOfB,
+                               unsigned &first, unsigned &second);
 
-const TargetRegisterClass *RUBIA_NAME(__wrap_, RUBIA_FUNCTION)(
-    const TargetRegisterInfo *registers, const TargetRegisterClass *a, unsigned indexOfA,
-    const TargetRegisterClass *b, unsigned indexOfB, unsigned &first, unsigned &second) {
+const TargetRegisterClass *
+RUBIA_WRAP(RUBIA_FUNCTION)(const TargetRegisterInfo *registers, const TargetRegisterClass *a,
+                           unsigned indexOfA, const TargetRegisterClass *b, unsigned indexOfB,
+                           unsigned &first, unsigned &second) {
   using namespace rubia::codegen;
   if (answers.size() == kMostAnswers)
     answers.clear();
@@ -58,8 +59,8 @@ const TargetRegisterClass *RUBIA_NAME(__wrap_, RUBIA_FUNCTION)(
   if (isNew) {
     // LLVM leaves the indices as they are where it finds no class.
     answer = {nullptr, first, second};
-    answer.common = RUBIA_NAME(__real_, RUBIA_FUNCTION)(registers, a, indexOfA, b, indexOfB,
-                                                        answer.first, answer.second);
+    answer.common = RUBIA_REAL(RUBIA_FUNCTION)(registers, a, indexOfA, b, indexOfB, answer.first,
+                                               answer.second);
   }
   ++(isNew ? counts.found : counts.remembered);
   if (answer.common) {
