@@ -10,6 +10,10 @@ foreach(name IN LISTS RUBIA_ARCHIVES)
   find_library(RUBIA_STATIC_${name} lib${name}.a)
 endforeach()
 
+# LLVM makes and forgets many small things: with jemalloc's heap a kernel takes 4 % less time (docs/performance.md).
+option(RUBIA_JEMALLOC "Give the worker jemalloc's heap, where the system has its archive" ON)
+find_library(RUBIA_STATIC_jemalloc NAMES libjemalloc_pic.a libjemalloc.a)
+
 function(rubia_shipped TARGET)
   target_link_libraries(${TARGET} PRIVATE rubia_older_glibc)
   foreach(name IN LISTS RUBIA_ARCHIVES)

@@ -34,6 +34,7 @@ PARTS = [
     ("Nettle", "nettle-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later", "https://www.lysator.liu.se/~nisse/nettle"),
     ("GNU MPFR", "libmpfr-dev", "LGPL-3.0-or-later", "https://www.mpfr.org"),
     ("GNU MP", "libgmp-dev", "LGPL-3.0-or-later OR GPL-2.0-or-later", "https://gmplib.org"),
+    ("jemalloc", "libjemalloc-dev", "BSD-2-Clause", "https://jemalloc.net"),
     ("libsodium", "libsodium-dev", "ISC", "https://libsodium.org"),
     ("libcurl headers", "libcurl4-openssl-dev", "curl", "https://curl.se"),
 ]

@@ -15,6 +15,14 @@
 
 using namespace rubia::runtime;
 
+#ifdef RUBIA_JEMALLOC
+// What jemalloc reads before main(): huge pages, as of keepHeapInHugePages(), and at most 32 MiB of
+// address space at a time, of which a compile process has a limit.
+extern "C" {
+const char *malloc_conf = "thp:always,metadata_thp:auto,retain_grow_limit:33554432";
+}
+#endif
+
 static constexpr int kSocket = 3;
 
 // A compilation that eats all memory must not take the program down with it.
@@ -51,7 +59,9 @@ int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "compile")) {
     limitMemory();
     liftFileLimit();
+#ifndef RUBIA_JEMALLOC
     keepHeapInHugePages();
+#endif
     return runCompileProcess(kSocket);
   }
   if (argc == 2 && !strcmp(argv[1], "sandbox"))
