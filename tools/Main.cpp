@@ -4,8 +4,40 @@
 #include "tools/Commands.h"
 #include "tools/diff/DiffCommands.h"
 #include "tools/help/Help.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
+
+namespace rubia::tools {
+namespace {
+
+struct Command {
+  const char *name;
+  void (*add)(CLI::App &app, int &status);
+};
+
+constexpr Command kCommands[] = {
+    {"run", addRun},         {"check", addCheck},           {"debug", addDebug},
+    {"inspect", addInspect}, {"extract", addExtract},       {"compile", addCompile},
+    {"launch", addLaunch},   {"precompile", addPrecompile}, {"doctor", addDoctor},
+    {"cache", addCache},     {"config", addConfig},         {"capsule", addCapsule},
+    {"capture", addCapture}, {"replay", addReplay},         {"diff", addDiff},
+};
+
+/// Where a command is named first, that alone: CLI11 compares each new option with all others, and
+/// those of all commands cost a millisecond. `help` looks at all.
+void addCommands(CLI::App &app, int &status, llvm::StringRef first) {
+  const Command *named =
+      llvm::find_if(kCommands, [&](const Command &c) { return first == c.name; });
+  if (named != std::end(kCommands))
+    return named->add(app, status);
+  for (const Command &command : kCommands)
+    command.add(app, status);
+  addHelp(app, status);
+}
+
+} // namespace
+} // namespace rubia::tools
 
 int main(int argc, char **argv) {
   using namespace rubia::tools;
@@ -15,28 +47,15 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", versionText());
   // Before any command does its work. What `run` starts reports itself.
   app.parse_complete_callback([&app] {
-    if (!app.got_subcommand("run") && !app.got_subcommand("check") &&
-        !app.got_subcommand("debug") && !app.got_subcommand("capture"))
+    const bool runsPrograms = llvm::any_of(app.get_subcommands(), [](const CLI::App *command) {
+      return llvm::is_contained({"run", "check", "debug", "capture"}, command->get_name());
+    });
+    if (!runsPrograms)
       for (const std::string &problem : rubia::settings::Settings().problems())
         messages() << "rubia: " << problem << "\n";
   });
   int status = kDone;
-  addRun(app, status);
-  addCheck(app, status);
-  addDebug(app, status);
-  addInspect(app, status);
-  addExtract(app, status);
-  addCompile(app, status);
-  addLaunch(app, status);
-  addPrecompile(app, status);
-  addDoctor(app, status);
-  addCache(app, status);
-  addConfig(app, status);
-  addCapsule(app, status);
-  addCapture(app, status);
-  addReplay(app, status);
-  addDiff(app, status);
-  addHelp(app, status);
+  addCommands(app, status, argc > 1 ? argv[1] : "");
   addExamples(app);
   addQuietFlag(app);
   for (CLI::App *command : app.get_subcommands([](CLI::App *) { return true; }))
