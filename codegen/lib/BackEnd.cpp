@@ -29,6 +29,7 @@
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/WholeWaveValues.h"
+#include "codegen/lib/errata/lanes/WideExchanges.h"
 #include "codegen/lib/speed/AsmMemory.h"
 #include "codegen/lib/speed/KeptFunctions.h"
 #include "codegen/lib/speed/KillFlags.h"
@@ -129,6 +130,8 @@ public:
                                                                 : makeHalfResults());
     if (pass->getPassName() == kFoldOperands)
       legacy::PassManager::add(makeAllOnes());
+    if (pass->getPassName() == kExchangeCombine)
+      legacy::PassManager::add(makeWideExchanges());
     if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
       legacy::PassManager::add(makeJoinedMasks());
     if (pass->getPassName() == kLiveVariables) {

@@ -82,6 +82,51 @@ TEST(WarpExecution, Shfl) {
   }
 }
 
+// Instructions with 64 bits have no form that reads a word of another lane (docs/errata.md).
+TEST(WarpExecution, WordsOfOtherLanesBeside64Bits) {
+  std::string ptx = executable(R"(
+    .reg .b32 %s<6>;
+    .reg .b64 %w<4>;
+    .reg .f64 %d<3>;
+    .reg .f32 %f;
+    ld.global.u32 %r0, [%mine];
+    cvt.u64.u32 %w0, %r0;
+    shfl.sync.bfly.b32 %s0, %r0, 1, 31, -1;
+    cvt.rn.f64.s32 %d0, %s0;
+    shfl.sync.bfly.b32 %s1, %r0, 2, 31, -1;
+    cvt.rn.f64.u32 %d1, %s1;
+    cvt.rn.f32.u32 %f, %r0;
+    mov.b32 %r1, %f;
+    shfl.sync.bfly.b32 %s2, %r1, 3, 31, -1;
+    mov.b32 %f, %s2;
+    cvt.f64.f32 %d2, %f;
+    shfl.sync.bfly.b32 %s3, %r0, 4, 31, -1;
+    mad.wide.u32 %w1, %s3, %r0, %w0;
+    shfl.sync.bfly.b32 %s4, %r0, 5, 31, -1;
+    mul.wide.s32 %w2, %s4, %r0;
+    shfl.sync.bfly.b32 %s5, %r0, 6, 31, -1;
+    shl.b64 %w3, %w0, %s5;
+    add.rn.f64 %d0, %d0, %d1;
+    add.rn.f64 %d0, %d0, %d2;
+    cvt.rzi.u32.f64 %r1, %d0;
+    add.u64 %w1, %w1, %w2;
+    xor.b64 %w1, %w1, %w3;
+    mov.b64 {%r2, %r3}, %w1;
+    xor.b32 %r2, %r2, %r3;
+    add.u32 %r1, %r1, %r2;
+    st.global.u32 [%mine], %r1;)");
+  std::vector<uint32_t> expected;
+  for (uint64_t i = 0; i < 32; ++i) {
+    uint64_t bits = ((i ^ 4) * i + i + (i ^ 5) * i) ^ (i << (i ^ 6));
+    expected.push_back(uint32_t((i ^ 1) + (i ^ 2) + (i ^ 3) + (bits ^ bits >> 32)));
+  }
+  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201"}) {
+    Form form;
+    form.arch = arch;
+    EXPECT_EQ(run(ptx, counting(32), form).words, expected) << arch;
+  }
+}
+
 TEST(WarpExecution, VoteCountsMembersOnly) {
   // Threads 0 to 2 vote true; the mask has 2 to 4.
   std::string ptx = executable(R"(

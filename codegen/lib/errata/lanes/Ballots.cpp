@@ -2,7 +2,7 @@
 // A ballot of a comparison is selected as one instruction, whose result is a mask of lanes. LLVM
 // takes the wrong one for `fcmp one`: that of `fcmp une`, which is true for NaNs (docs/errata.md).
 // Two numbers differ in the lanes in which the first is less and in those in which it is greater.
-#include "codegen/lib/errata/Ballots.h"
+#include "codegen/lib/errata/lanes/Ballots.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
