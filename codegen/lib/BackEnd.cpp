@@ -29,6 +29,7 @@
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/WholeWaveValues.h"
+#include "codegen/lib/errata/lanes/LoopCopies.h"
 #include "codegen/lib/errata/lanes/WideExchanges.h"
 #include "codegen/lib/speed/AsmMemory.h"
 #include "codegen/lib/speed/KeptFunctions.h"
@@ -128,8 +129,10 @@ public:
     if (pass->getPassName() == kShrinkInstructions)
       legacy::PassManager::add(std::exchange(isAllocated, true) ? makeCallResults()
                                                                 : makeHalfResults());
-    if (pass->getPassName() == kFoldOperands)
+    if (pass->getPassName() == kFoldOperands) {
       legacy::PassManager::add(makeAllOnes());
+      legacy::PassManager::add(makeLoopCopies());
+    }
     if (pass->getPassName() == kExchangeCombine)
       legacy::PassManager::add(makeWideExchanges());
     if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))

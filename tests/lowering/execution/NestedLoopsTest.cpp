@@ -180,3 +180,33 @@ TEST(NestedLoopExecution, WhoDoesNothingAtARoundsEndStillWaitsForTheOthers) {
     EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(32), form), expected);
   }
 }
+
+// The counter of a loop that threads leave one by one, in what is computed behind it: LLVM took it
+// from a scalar register, which has the last thread's round (docs/errata.md).
+TEST(NestedLoops, ACounterBehindTheLoopIsThatOfTheThreadsLastRound) {
+  const std::string ptx = executable(R"(
+    and.b32 %r0, %tid, 3;
+    setp.eq.u32 %p0, %r0, 3;
+    mov.u32 %r2, %tid;
+    @%p0 bra E;
+    mov.u32 %r1, 0;
+  L:
+    sub.u32 %r2, %r1, %r2;
+    not.b32 %r3, %r2;
+    and.b32 %r3, %r3, 3;
+    add.u32 %r1, %r1, 1;
+    setp.lt.u32 %p1, %r1, %r3;
+    @%p1 bra L;
+  E:
+    st.global.u32 [%mine], %r2;)");
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 0; i < 64; ++i) {
+    uint32_t value = i, round = 0;
+    if (i % 4 != 3)
+      do
+        value = round - value;
+      while (++round < (~value & 3));
+    expected.push_back(value);
+  }
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(64), twoWarps()), expected);
+}
