@@ -116,6 +116,7 @@ public:
     }
     if (pass->getPassName() == kFinalizeSelection) {
       legacy::PassManager::add(makeKeptConventions());
+      legacy::PassManager::add(makeMatrixHazards());
       legacy::PassManager::add(makeAsmWithMemory());
       legacy::PassManager::add(makeMaskValuesForgotten());
       legacy::PassManager::add(makeTraps());
@@ -146,7 +147,6 @@ public:
     if (pass->getPassName() == kScheduler) {
       legacy::PassManager::add(makeShortRegions(kEarlyRegion));
       legacy::PassManager::add(makeWideIndexes());
-      legacy::PassManager::add(makeMatrixHazards());
     }
     const bool joinsAccesses = pass->getPassName() == kAccessJoiner;
     if (joinsAccesses)

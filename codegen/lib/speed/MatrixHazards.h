@@ -18,8 +18,8 @@ namespace rubia::codegen {
 /// itself only.
 bool mayBeProduct(llvm::StringRef name);
 
-/// Looks whether a function has products of matrices or dot products. To be run before the first
-/// scheduler.
+/// Looks whether a function has products of matrices or dot products. To be run behind selection,
+/// at all levels: what it says is of the last function that it has seen.
 llvm::Pass *makeMatrixHazards();
 
 /// How often LLVM was not asked, by this thread.

@@ -22,6 +22,7 @@ struct Advisor : RegAllocEvictionAdvisor {
   static const Advisor &of(const RegAllocEvictionAdvisor &advisor) {
     return static_cast<const Advisor &>(advisor);
   }
+  const LiveRegMatrix *matrix() const { return Matrix; }
   const VirtRegMap *assigned() const { return VRM; }
   const LiveIntervalUnion &values(unsigned unit) const { return Matrix->getLiveUnions()[unit]; }
   unsigned units() const { return TRI->getNumRegUnits(); }
@@ -47,6 +48,7 @@ struct Unit {
 
 /// The allocation that this thread is at.
 struct Allocation {
+  const LiveRegMatrix *matrix = nullptr; // null: none of its values was asked about
   const VirtRegMap *assigned = nullptr;
   DenseMap<const TargetRegisterClass *, std::vector<Candidate>> candidates;
   DenseMap<Register, uint64_t> nowhere; // by value: departures, when it could go nowhere
@@ -97,6 +99,7 @@ bool isFree(Unit &unit, const LiveIntervalUnion &values, const LiveInterval &val
 /// LLVM tries first what the value would like to have. That is among the same registers.
 bool canReassign(const Advisor &advisor, const LiveInterval &value, MCRegister from) {
   ++counts.asked;
+  allocation.matrix = advisor.matrix();
   allocation.assigned = advisor.assigned();
   allocation.units.resize(advisor.units());
   const auto [at, isNew] = allocation.nowhere.try_emplace(value.reg(), 0);
@@ -135,7 +138,7 @@ void leave(MCRegister reg, const TargetRegisterInfo &registers) {
 
 void forgetRegistersInUse() {
   ++allocation.number;
-  allocation.assigned = nullptr;
+  allocation.matrix = nullptr;
   allocation.candidates.clear();
   allocation.nowhere.clear();
 }
@@ -157,7 +160,7 @@ extern "C" {
 
 bool RUBIA_REAL(RUBIA_REASSIGN)(const RegAllocEvictionAdvisor *advisor, const LiveInterval *value,
                                 MCRegister from);
-void RUBIA_REAL(RUBIA_UNASSIGN)(void *matrix, const LiveInterval *value);
+void RUBIA_REAL(RUBIA_UNASSIGN)(LiveRegMatrix *matrix, const LiveInterval *value);
 
 bool RUBIA_WRAP(RUBIA_REASSIGN)(const RegAllocEvictionAdvisor *advisor, const LiveInterval *value,
                                 MCRegister from) {
@@ -167,10 +170,10 @@ bool RUBIA_WRAP(RUBIA_REASSIGN)(const RegAllocEvictionAdvisor *advisor, const Li
   return canReassign(Advisor::of(*advisor), *value, from);
 }
 
-void RUBIA_WRAP(RUBIA_UNASSIGN)(void *matrix, const LiveInterval *value) {
+void RUBIA_WRAP(RUBIA_UNASSIGN)(LiveRegMatrix *matrix, const LiveInterval *value) {
   using namespace rubia::codegen;
-  if (const VirtRegMap *assigned = allocation.assigned)
-    leave(assigned->getPhys(value->reg()), assigned->getTargetRegInfo());
+  if (matrix == allocation.matrix)
+    leave(allocation.assigned->getPhys(value->reg()), allocation.assigned->getTargetRegInfo());
   RUBIA_REAL(RUBIA_UNASSIGN)(matrix, value);
 }
 }
