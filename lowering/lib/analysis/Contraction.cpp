@@ -7,7 +7,7 @@
 using namespace llvm;
 
 namespace rubia::ptx::Op {
-extern const Operation Cvt, FAdd, FMul, FNeg, FRsqrt, FSub, Ld, Mov;
+extern const Operation Cvt, FAdd, FDiv, FMul, FNeg, FRsqrt, FSub, Ld, Mov;
 } // namespace rubia::ptx::Op
 namespace rubia::ptx::Mod {
 extern const Modifier Approx, Ftz, Full, Rn, Sat, Wait;
@@ -62,6 +62,16 @@ bool isNumber(const ptx::Operand &operand, double value) {
 
 bool isWholeRegister(const ptx::Operand &operand) {
   return operand.kind == Kind::Register && operand.component == 0xff && !operand.negated;
+}
+
+// An approximate quotient, which NVIDIA's compiler computes as the product of the dividend and the
+// divisor's reciprocal. It takes the place of a product in a sum, but is not fused here: its bits
+// are others than NVIDIA's anyway.
+bool isQuotient(const ptx::Instruction &instruction) {
+  const ptx::Spelling &spelling = *instruction.spelling;
+  return instruction.op() == ptx::Op::FDiv &&
+         (spelling.has(ptx::Mod::Approx) || spelling.has(ptx::Mod::Full)) &&
+         !isNumber(instruction.operands[1], 1.0) && !isNumber(instruction.operands[1], -1.0);
 }
 
 // Whether NVIDIA's compiler branches around an instruction with a guard, instead of giving the
@@ -191,7 +201,7 @@ private:
 };
 
 bool Chooser::isProduct(const ptx::Instruction &instruction) const {
-  return instruction.op() == ptx::Op::FMul && isFree(instruction) &&
+  return (instruction.op() == ptx::Op::FMul || isQuotient(instruction)) && isFree(instruction) &&
          !instruction.spelling->has(ptx::Mod::Sat) && instruction.guard.reg == ptx::kNone &&
          isWholeRegister(instruction.operands[0]);
 }
@@ -220,7 +230,7 @@ void Chooser::findEverywhere() {
   auto find = [&](Place place) {
     const uint32_t index = indexAt(place);
     const ptx::Instruction &mul = at(index);
-    if (!isProduct(mul))
+    if (!isProduct(mul) || isQuotient(mul))
       return;
     ptx::Type type = mul.spelling->type();
     if ((type != ptx::Type::F32 && type != ptx::Type::F64) || !isWrittenOnce(mul.operands[0].reg))
@@ -431,6 +441,12 @@ void Chooser::agree() {
   for (uint32_t stretch = 0; stretch < code.stretches.size(); ++stretch)
     forEachNeeded(stretch, visit);
   for (uint32_t sum : differ)
+    fused.erase(sum);
+  SmallVector<uint32_t, 4> quotients;
+  for (const auto &[sum, with] : fused)
+    if (isQuotient(at(with.product)))
+      quotients.push_back(sum);
+  for (uint32_t sum : quotients)
     fused.erase(sum);
 }
 
