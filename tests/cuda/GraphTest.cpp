@@ -443,6 +443,33 @@ TEST_F(Graphs, AllocateNothingIfTheyFail) {
     EXPECT_EQ(cu("cuGraphLaunch", executable, stream), kInvalidHandle);
 }
 
+// An executable graph takes the graph that it was made of again, memory and all. Another graph has
+// other memory (an H200, driver 580.159.04).
+TEST_F(Graphs, AreUpdatedWithTheSameMemory) {
+  Stream *stream = makeStream();
+  auto make = [this] {
+    Graph *graph = makeGraph();
+    void *memory = addMemory(graph, 4096);
+    GraphNode *allocating = nullptr, *freeing = nullptr;
+    size_t count = 1;
+    EXPECT_EQ(cu("cuGraphGetNodes", graph, &allocating, &count), kSuccess);
+    EXPECT_EQ(cu("cuGraphAddMemFreeNode", &freeing, graph, &allocating, size_t(1), memory),
+              kSuccess);
+    return graph;
+  };
+  Graph *graph = make(), *other = make();
+  ExecutableGraph *executable = instantiate(graph);
+  UpdateResult result{};
+  EXPECT_EQ(cu("cuGraphExecUpdate_v2", executable, graph, &result), kSuccess);
+  EXPECT_EQ(result.result, 0);
+  EXPECT_EQ(cu("cuGraphLaunch", executable, stream), kSuccess);
+  EXPECT_EQ(cu("cuGraphExecUpdate_v2", executable, other, &result), kGraphExecUpdateFailure);
+  EXPECT_EQ(result.result, 1);
+  EXPECT_NE(result.errorNode, nullptr);
+  EXPECT_EQ(cu("cuGraphLaunch", executable, stream), kSuccess);
+  EXPECT_EQ(cu("cuStreamSynchronize", stream), kSuccess);
+}
+
 Result captureTo(Stream *stream, Graph *graph) {
   return cu("cuStreamBeginCaptureToGraph", stream, graph, static_cast<GraphNode **>(nullptr),
             static_cast<EdgeData *>(nullptr), size_t(0), 2);

@@ -57,6 +57,15 @@ static bool isAsMany(const SemaphoresOperation &a, const SemaphoresOperation &b)
   return a.handles.size() == b.handles.size();
 }
 
+// Nodes that allocate or free memory stay as they are: others have other memory.
+static bool hasSameMemory(const Operation &old, const Operation &changed) {
+  if (const auto *allocation = std::get_if<AllocateOperation>(&old))
+    return allocation->memory == std::get<AllocateOperation>(changed).memory;
+  if (const auto *release = std::get_if<FreeOperation>(&old))
+    return release->memory == std::get<FreeOperation>(changed).memory;
+  return true;
+}
+
 // What NVIDIA's driver lets a node become: copies of one row, in the direction that they have;
 // fills of one row; kernels of their context.
 static bool mayBecome(const GraphNode &node, const Operation &changed, const Context *context) {
@@ -160,8 +169,8 @@ static UpdateCode compare(const Graph &copy, const Graph &graph, GraphNode *&atF
       return kTopologyChanged;
     if (!mayBecome(old, node.operation, node.context))
       return old.type() == kConditionalNode ? kUnsupported : kParametersChanged;
-    if (node.type() == kAllocateNode || node.type() == kFreeNode)
-      return kUnsupported;
+    if (!hasSameMemory(old.operation, node.operation))
+      return kError;
     std::vector<Graph *> oldGraphs = old.graphs(), graphs = node.graphs();
     if (oldGraphs.size() != graphs.size())
       return kParametersChanged;
