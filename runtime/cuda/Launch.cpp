@@ -220,6 +220,7 @@ static LaunchShape shapeOf(const unsigned (&grid)[3], const unsigned (&block)[3]
 struct LaunchOptions {
   bool cooperative = false;
   uint32_t cluster[3] = {0, 0, 0}; // not given
+  uint32_t preferred[3] = {0, 0, 0};
   SmallVector<Event *, 2> recordAfter;
 };
 
@@ -236,7 +237,6 @@ static Result readAttribute(const LaunchAttribute &attribute, LaunchOptions &opt
   case kLaunchPriority:
   case kLaunchMemSyncDomainMap:
   case kLaunchMemSyncDomain:
-  case kLaunchPreferredClusterDimension: // the other size is as good
   case kLaunchPreferredSharedMemoryCarveout:
   case kLaunchNvlinkUtilCentricScheduling:
     return isValidHint(attribute.id, attribute.bytes) ? kSuccess : kInvalidValue;
@@ -248,21 +248,36 @@ static Result readAttribute(const LaunchAttribute &attribute, LaunchOptions &opt
     options.cooperative = attribute.flag;
     return kSuccess;
   case kLaunchClusterDimension:
-    options.cluster[0] = attribute.cluster.x;
-    options.cluster[1] = attribute.cluster.y;
-    options.cluster[2] = attribute.cluster.z;
+  case kLaunchPreferredClusterDimension: { // the other size is as good
+    const bool isPreferred = attribute.id == kLaunchPreferredClusterDimension;
+    const uint32_t size[] = {attribute.cluster.x, attribute.cluster.y, attribute.cluster.z};
+    llvm::copy(size, isPreferred ? options.preferred : options.cluster);
     return kSuccess;
+  }
   // Both events may come later than asked for, and then come after the whole kernel.
   case kLaunchProgrammaticEvent:
   case kLaunchCompletionEvent:
     if (!liveEvent(attribute.event))
       return kInvalidHandle;
+    if (!(attribute.event->flags & kWithoutTiming) || attribute.event->isInterprocess())
+      return kNotSupported; // as on an H200
     options.recordAfter.push_back(attribute.event);
     return kSuccess;
   case kLaunchDeviceUpdatableKernelNode:
     return attribute.flag ? refuse("a kernel node that the device may update") : kSuccess;
   }
   return fail(kInvalidValue, "cuLaunchKernelEx: no attribute " + Twine(int(attribute.id)));
+}
+
+// A preferred size holds whole clusters, and the grid whole ones of it. All zeroes ask for none.
+static bool isValidPreference(const LaunchOptions &options, const unsigned (&grid)[3]) {
+  if (!any_of(options.preferred, [](uint32_t n) { return n; }) || !options.cluster[0])
+    return true;
+  for (unsigned i = 0; i < 3; ++i)
+    if (!options.preferred[i] || !options.cluster[i] || options.preferred[i] % options.cluster[i] ||
+        grid[i] % options.preferred[i])
+      return false;
+  return true;
 }
 
 static Result launchEx(Context &context, const LaunchConfig *config, Function *function,
@@ -273,6 +288,9 @@ static Result launchEx(Context &context, const LaunchConfig *config, Function *f
   for (unsigned i = 0; i < config->attributeCount; ++i)
     if (Result result = readAttribute(config->attributes[i], options))
       return result;
+  if (!isValidPreference(options, config->grid))
+    return fail(kInvalidClusterSize, "cuLaunchKernelEx: the preferred size of clusters holds no "
+                                     "whole clusters, or the grid no whole ones of it");
   LaunchShape shape = shapeOf(config->grid, config->block, config->sharedBytes);
   llvm::copy(options.cluster, shape.cluster);
   if (Result result =

@@ -200,6 +200,23 @@ TEST_F(Launch, AttributesAreHonouredOrRefused) {
   completion.event = event;
   EXPECT_EQ(with(completion), kSuccess);
   EXPECT_EQ(cu("cuEventSynchronize", event), kSuccess);
+  // Events with times are refused, as on an H200.
+  ASSERT_EQ(cu("cuEventCreate", &completion.event, 0u), kSuccess);
+  EXPECT_EQ(with(completion), kNotSupported);
+  completion.id = kLaunchProgrammaticEvent;
+  EXPECT_EQ(with(completion), kNotSupported);
+  // A preferred size holds whole clusters, and the grid whole ones of it.
+  for (const auto &[preferred, expected] :
+       {std::pair(0u, kSuccess), std::pair(1u, kSuccess), std::pair(3u, kInvalidClusterSize)}) {
+    LaunchAttribute sizes[] = {attributeOf(kLaunchClusterDimension, 1),
+                               attributeOf(kLaunchPreferredClusterDimension, 1)};
+    sizes[1].cluster = {preferred, preferred ? 1u : 0u, preferred ? 1u : 0u};
+    LaunchConfig config{{4, 1, 1}, {32, 1, 1}, 128, nullptr, sizes, 2};
+    EXPECT_EQ(cu("cuLaunchKernelEx", static_cast<const LaunchConfig *>(&config), reverse,
+                 static_cast<void **>(values), static_cast<void **>(nullptr)),
+              expected)
+        << preferred;
+  }
 }
 
 // out: %gridid, %is_explicit_cluster, whether there is a workspace.
