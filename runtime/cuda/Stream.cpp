@@ -473,7 +473,7 @@ Result cuStreamGetFlags(Stream *stream, unsigned *flags) {
 }
 Result cuStreamGetPriority(Stream *stream, int *priority) {
   return tell<int>(RUBIA_CALL(stream, priority), stream, priority,
-                   [](const Stream &found) { return found.priority; });
+                   [](const Stream &found) { return priorityOf(found); });
 }
 Result cuStreamGetId(Stream *stream, uint64_t *id) {
   return tell<uint64_t>(RUBIA_CALL(stream, id), stream, id,

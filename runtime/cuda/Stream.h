@@ -71,7 +71,8 @@ Result onStream(Context &current, Stream *stream,
 /// Flags, priority and identity of any handle of a stream.
 Result describe(Context &context, Stream *handle, Stream &out);
 
-Event *liveEvent(Event *event); // null: not one of ours
+Event *liveEvent(Event *event);       // null: not one of ours
+int priorityOf(const Stream &stream); // that of its attribute, else that of its creation
 /// An event of HIP's that the program has from now on.
 Event *addEvent(void *hip, Context &context, unsigned flags);
 

@@ -360,6 +360,34 @@ TEST_F(Memory, PoolsReuseOnTheSameStreamAtOnce) {
 }
 
 // A program may ask for a pool of managed memory and do without: it is not its mistake.
+// A node of the host is a place as the host is (an H200, driver 580.159.04).
+TEST_F(Memory, IsPrefetchedToANodeOfTheHost) {
+  void *managed = nullptr;
+  ASSERT_EQ(cu("cuMemAllocManaged", &managed, size_t(4096), 1u), kSuccess);
+  auto prefetch = [&](MemoryLocation place) {
+    return cu("cuMemPrefetchAsync_v2", managed, size_t(4096), place, 0u,
+              static_cast<Stream *>(nullptr));
+  };
+  auto last = [&](int attribute) {
+    int value = 77;
+    EXPECT_EQ(cu("cuMemRangeGetAttribute", static_cast<void *>(&value), sizeof(value), attribute,
+                 managed, size_t(4096)),
+              kSuccess);
+    return value;
+  };
+  EXPECT_EQ(prefetch({3, 0}), kSuccess);
+  EXPECT_EQ(last(4), -1); // CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, _TYPE and _ID
+  EXPECT_EQ(last(7), 3);
+  EXPECT_EQ(last(8), 0);
+  EXPECT_EQ(prefetch({4, 5}), kSuccess);
+  EXPECT_EQ(last(8), 5);
+  EXPECT_EQ(prefetch({3, 4000}), kInvalidValue);
+  EXPECT_EQ(prefetch({3, -1}), kInvalidValue);
+  EXPECT_EQ(cu("cuMemAdvise_v2", managed, size_t(4096), 3, MemoryLocation{3, 0}), kSuccess);
+  EXPECT_EQ(last(5), 0); // CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE
+  EXPECT_EQ(cu("cuMemFree_v2", managed), kSuccess);
+}
+
 TEST_F(Memory, PoolsOfManagedMemoryAreNotSupported) {
   MemoryPoolProperties properties = {};
   properties.allocationType = 2;
@@ -490,6 +518,13 @@ TEST_F(Streams, RememberHowTheyWereMade) {
   EXPECT_EQ(cu("cuStreamGetPriority", stream, &priority), kSuccess);
   EXPECT_EQ(flags, 1u);
   EXPECT_EQ(priority, -5); // as an H100 says
+  LaunchAttribute changed{};
+  changed.flag = -1;
+  EXPECT_EQ(cu("cuStreamSetAttribute", stream, int(kLaunchPriority),
+               static_cast<const char *>(changed.bytes)),
+            kSuccess);
+  EXPECT_EQ(cu("cuStreamGetPriority", stream, &priority), kSuccess);
+  EXPECT_EQ(priority, -1);
   EXPECT_EQ(cu("cuStreamDestroy_v2", stream), kSuccess);
   EXPECT_EQ(cu("cuStreamSynchronize", stream), kInvalidHandle);
   EXPECT_EQ(cu("cuStreamDestroy_v2", stream), kInvalidHandle);

@@ -5,6 +5,7 @@
 #include "runtime/cuda/graph/Capture.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include <cstring>
 
 using namespace llvm;
@@ -31,7 +32,8 @@ enum RangeAttribute { // CUmem_range_attribute
   kLastPrefetchLocationType,
   kLastPrefetchLocationId,
 };
-constexpr int kNowhere = 0, kOnDevice = 1, kOnHost = 2; // CUmemLocationType
+constexpr int kNowhere = 0, kOnDevice = 1, kOnHost = 2, kOnHostNode = 3,
+              kOnNearestNode = 4; // CUmemLocationType
 constexpr int kCpuDevice = -1, kInvalidDeviceNumber = -2;
 
 struct Advice {
@@ -72,10 +74,17 @@ void forEachPiece(const Allocation &allocation, const void *pointer, size_t byte
 bool isPlace(const MemoryLocation &place) {
   return place.type == kOnHost || (place.type == kOnDevice && deviceAt(place.id));
 }
+// The host's memory at a NUMA node. A machine without nodes has the first.
+bool isHostNode(const MemoryLocation &place) {
+  if (place.type != kOnHostNode)
+    return place.type == kOnNearestNode;
+  return !place.id ||
+         (place.id > 0 && sys::fs::exists("/sys/devices/system/node/node" + Twine(place.id)));
+}
 int deviceNumber(const MemoryLocation &place) {
-  return place.type == kOnDevice ? place.id
-         : place.type == kOnHost ? kCpuDevice
-                                 : kInvalidDeviceNumber;
+  return place.type == kOnDevice  ? place.id
+         : place.type == kNowhere ? kInvalidDeviceNumber
+                                  : kCpuDevice;
 }
 MemoryLocation placeOf(int device) {
   return device == kCpuDevice ? MemoryLocation{kOnHost, 0} : MemoryLocation{kOnDevice, device};
@@ -112,12 +121,15 @@ Result advise(const TracedCall &entry, void *pointer, size_t bytes, int what,
     std::optional<Allocation> found = managed(context, pointer, bytes);
     if (!found)
       return kInvalidValue;
-    if (needsPlace && !isPlace(place))
+    // As on an H200: a node may be preferred, and is not remembered.
+    const bool prefersNode = what == kSetPreferredLocation && isHostNode(place);
+    if (needsPlace && !prefersNode && !isPlace(place))
       return kInvalidDevice;
     if (Result result = checkUnsafe())
       return result;
     std::lock_guard<std::mutex> lock(mutex);
-    forEachPiece(*found, pointer, bytes, [&](Advice &advice) { apply(advice, what, place); });
+    if (!prefersNode)
+      forEachPiece(*found, pointer, bytes, [&](Advice &advice) { apply(advice, what, place); });
     return kSuccess;
   });
 }
@@ -139,7 +151,7 @@ int common(const Allocation &allocation, const void *pointer, size_t bytes, int 
     case kLastPrefetchLocationType:
       return advice.prefetched.type;
     default:
-      return deviceNumber(advice.prefetched);
+      return isHostNode(advice.prefetched) ? advice.prefetched.id : deviceNumber(advice.prefetched);
     }
   };
   const Advice none;
@@ -184,7 +196,7 @@ Result rangeAttribute(Context &context, void *out, size_t bytesOut, int attribut
 // Whatever memory it is of, and whatever device it goes to: neither is looked at in a capture.
 Result prefetch(Context &context, void *pointer, size_t bytes, const MemoryLocation &place,
                 Stream *stream) {
-  if (place.type != kOnDevice && place.type != kOnHost)
+  if (place.type != kOnDevice && place.type != kOnHost && !isHostNode(place))
     return kInvalidValue;
   return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
     if (isCaptured(hipStream))
@@ -192,7 +204,7 @@ Result prefetch(Context &context, void *pointer, size_t bytes, const MemoryLocat
     std::optional<Allocation> found = managed(context, pointer, bytes);
     if (!found)
       return kInvalidValue;
-    if (!isPlace(place))
+    if (!isPlace(place) && !isHostNode(place))
       return kInvalidDevice;
     if (Result result = checkLegacyStream(context, hipStream))
       return result;

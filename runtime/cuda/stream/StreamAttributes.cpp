@@ -89,6 +89,13 @@ template <class Body> Result with(Context &context, Stream *handle, Body body) {
 Stream *mine(Stream *stream) { return stream ? stream : kPerThreadStream; }
 
 } // namespace
+
+int priorityOf(const Stream &stream) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = all.find({stream.context, stream.id});
+  return found == all.end() ? stream.priority : found->second.priority.value_or(stream.priority);
+}
+
 } // namespace rubia::runtime::cuda
 
 using namespace rubia::runtime;
