@@ -335,7 +335,8 @@ const FunctionLowering::HeldCopy &FunctionLowering::heldCopy(uint32_t copy, Type
 
 void FunctionLowering::leave(bool exits) {
   if (source_.isKernel) {
-    if (!unitLowering.sharedInMemory()) {
+    const bool hasSlot = unitLowering.sharedInMemory();
+    if (!hasSlot && !waits_) {
       irBuilder.CreateRetVoid();
       return;
     }
@@ -343,7 +344,8 @@ void FunctionLowering::leave(bool exits) {
       leaveBlock = newBlock("leave");
       IRBuilder<> builder(leaveBlock);
       builder.SetCurrentDebugLocation(prologueBuilder.getCurrentDebugLocation());
-      leaveSharedSlot(unitLowering, builder, launchState.waveIndex());
+      if (hasSlot)
+        leaveSharedSlot(unitLowering, builder, launchState.waveIndex());
       builder.CreateRetVoid();
     }
     irBuilder.CreateBr(leaveBlock);

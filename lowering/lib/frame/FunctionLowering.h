@@ -288,7 +288,7 @@ private:
   llvm::BasicBlock *trapBlock = nullptr; // the one of the function, if not in place
   bool waits_ = false;
   llvm::PHINode *refusedPlace = nullptr;  // in the block that ends the kernel for all of them
-  llvm::BasicBlock *leaveBlock = nullptr; // of a kernel that gives back a slot
+  llvm::BasicBlock *leaveBlock = nullptr; // of a kernel with a slot, or with loops that wait
   llvm::AllocaInst *carry = nullptr;
   std::vector<ptx::Diagnostic> diagnostics;
 };

@@ -39,54 +39,55 @@ Blocks reachedFrom(BasicBlock *first, BasicBlock *end) {
   return reached;
 }
 
-// The block where the two ways from a branch meet, and what lies on each before; null if they do
-// not meet, or at several blocks. Where a kernel ends by a trap nobody meets.
-BasicBlock *waysFrom(BasicBlock *branch, Blocks (&ways)[2]) {
+// What lies on each of the two ways from a branch alone.
+void findWays(BasicBlock *branch, Blocks (&ways)[2]) {
   Blocks reached[2];
   for (unsigned side : {0, 1})
     reached[side] = reachedFrom(branch->getTerminator()->getSuccessor(side), branch);
-  SmallPtrSet<BasicBlock *, 4> meetings;
-  auto noteMeetings = [&](BasicBlock *block) {
-    for (BasicBlock *next : successors(block))
-      if (reached[0].contains(next) && reached[1].contains(next))
-        meetings.insert(next);
-  };
-  noteMeetings(branch);
   for (unsigned side : {0, 1})
     for (BasicBlock *block : reached[side])
-      if (!reached[1 - side].contains(block)) {
+      if (!reached[1 - side].contains(block))
         ways[side].insert(block);
-        noteMeetings(block);
-      }
-  return meetings.size() == 1 ? *meetings.begin() : nullptr;
+}
+
+// The block that a way from a branch leads to; null if there are several. Where a kernel ends by a
+// trap it leads nowhere.
+BasicBlock *endOf(const Blocks &way, const BasicBlock *branch) {
+  SmallPtrSet<BasicBlock *, 4> ends;
+  for (BasicBlock *block : way)
+    for (BasicBlock *next : successors(block))
+      if (next != branch && !way.contains(next))
+        ends.insert(next);
+  return ends.size() == 1 ? *ends.begin() : nullptr;
 }
 
 // Where some threads of a warp wait in a loop for what others do on the other way of a branch,
 // before both meet, the others have to go first. LLVM executes the ways in the order that it likes,
-// so the branch becomes two, one after the other.
-void letAnswersGoFirst(FunctionLowering &fn, BasicBlock *header, BasicBlock *from) {
+// so the branch becomes two, one after the other. Whether it did.
+bool letAnswersGoFirst(FunctionLowering &fn, BasicBlock *header, BasicBlock *from) {
   auto *jump = dyn_cast<BranchInst>(from->getTerminator());
   if (!jump || !jump->isConditional())
-    return;
+    return false;
   Blocks ways[2];
-  BasicBlock *meet = waysFrom(from, ways);
-  if (!meet || isa<PHINode>(meet->front()))
-    return;
+  findWays(from, ways);
   const bool first = ways[0].contains(header), second = ways[1].contains(header);
   if (first == second)
-    return;
+    return false;
   const Blocks &answering = ways[first ? 1 : 0];
+  BasicBlock *meet = endOf(answering, from);
+  if (!meet || isa<PHINode>(meet->front()))
+    return false;
   BasicBlock *waiting = jump->getSuccessor(first ? 0 : 1),
              *answer = jump->getSuccessor(first ? 1 : 0);
   for (BasicBlock *block : answering)
     for (BasicBlock *before : predecessors(block))
       if (!answering.contains(before) && (block != answer || before != from))
-        return;
+        return false;
   const bool answers = any_of(answering, [](BasicBlock *block) {
     return any_of(*block, [](const Instruction &inst) { return inst.mayWriteToMemory(); });
   });
   if (!answers || isa<PHINode>(waiting->front()))
-    return;
+    return false;
 
   BasicBlock *behind = fn.newBlock("answered");
   behind->moveBefore(meet);
@@ -103,6 +104,7 @@ void letAnswersGoFirst(FunctionLowering &fn, BasicBlock *header, BasicBlock *fro
   b.SetCurrentDebugLocation(header->getTerminator()->getDebugLoc());
   b.CreateIntrinsic(b.getVoidTy(), Intrinsic::amdgcn_wave_barrier, {});
   b.CreateCondBr(b.CreateLoad(b.getInt1Ty(), mustWait), waiting, meet);
+  return true;
 }
 
 // ---------- Locks
@@ -238,7 +240,11 @@ void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
   auto exits = [&](const ptx::Instruction &call) { return mayExit(unit, call); };
   const CallFacts calls = callFacts(unit, exits);
   const WaitFacts facts(fn.ptxFunction(), calls);
-  DenseSet<uint32_t> ordered;
+  DenseSet<uint32_t> ordered; // branches
+  auto order = [&](uint32_t branch, BasicBlock *header) {
+    if (!ordered.contains(branch) && letAnswersGoFirst(fn, header, starts[branch]))
+      ordered.insert(branch);
+  };
   DenseMap<uint32_t, BasicBlock *> added = headers;
   BitVector done(unsigned(fn.ptxFunction().body.size()));
   for (const OwnWarpTurns &turns : findOwnWarpTurns(facts, graph)) {
@@ -255,15 +261,14 @@ void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
         done.set(graph.blocks[block].first, graph.blocks[block].end);
     for (const OwnWarpWait &wait : turns.waits)
       for (uint32_t branch : wait.answered)
-        if (!done.test(branch) && ordered.insert(branch).second)
-          letAnswersGoFirst(fn, enter, starts[branch]);
+        if (!done.test(branch))
+          order(branch, enter);
   }
   for (const OwnWarpWait &wait : findOwnWarpWaits(facts, graph, done)) {
     BasicBlock *header = wait.header < graph.codeBlocks() ? starts[graph.blocks[wait.header].first]
                                                           : added.lookup(wait.header);
     for (uint32_t branch : wait.answered)
-      if (ordered.insert(branch).second)
-        letAnswersGoFirst(fn, header, starts[branch]);
+      order(branch, header);
     if (wait.releasesInside)
       keepTogether(starts, wait);
     else if (wait.release)
