@@ -450,6 +450,51 @@ TEST(SpinLoops, AnswersOnAnotherWayOfAJumpTable) {
   EXPECT_EQ(table("%ctaid.x", "st.volatile.global.u32 [%rd0], 1;"), "-");
 }
 
+// Who answers cannot go first where others come to the answer too. Whole warps do not wait for
+// those of their own.
+TEST(SpinLoops, AnswersThatSeveralBranchesShare) {
+  auto shared = [](const std::string &one, const std::string &other) {
+    return treatment("setp.lt.u32 %p1, " + one + "; @%p1 bra S; setp.lt.u32 %p2, " + other +
+                     R"(; @%p2 bra S;
+    L: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L; bra E;
+    S: st.volatile.global.u32 [%rd0], 1; E:)");
+  };
+  EXPECT_EQ(shared("%r9, 7", "%r9, 9"), "S");
+  EXPECT_EQ(shared("%r9, 64", "%r9, 9"), "S");
+  EXPECT_EQ(shared("%r9, 64", "%r9, 128"), "W");
+}
+
+TEST(SpinLoops, MbarriersOfTwoWays) {
+  auto ways = [](const std::string &threads) {
+    return treatmentIn(
+        kernel("mov.u32 %r9, %tid.x; mov.u32 %r1, bar; setp.lt.u32 %p1, %r9, " + threads + R"(;
+    @%p1 bra B;
+    A: mbarrier.test_wait.parity.shared.b64 %p0, [%r1], 0; @!%p0 bra A;
+    mbarrier.arrive.shared.b64 %rd2, [%r1+8]; bra E;
+    B: mbarrier.test_wait.parity.shared.b64 %p0, [%r1+8], 1; @!%p0 bra B;
+    mbarrier.arrive.shared.b64 %rd2, [%r1]; E:)",
+               ".shared .align 8 .b64 bar[2];"));
+  };
+  EXPECT_EQ(ways("16"), "S");
+  EXPECT_EQ(ways("64"), "WT") << "warps have different tasks: one way goes first";
+}
+
+// Who goes round a loop comes to what follows it together with who has left it.
+TEST(SpinLoops, AnswersBehindALoopOfOtherRounds) {
+  auto behind = [](const std::string &poll) {
+    return treatmentIn(kernel("mov.u32 %r9, %tid.x; mov.u32 %r1, bar; mov.u32 %r2, 0;"
+                              "NEXT: and.b32 %r3, %r2, 1;\n W: " +
+                                  poll + R"( @!%p0 bra W; rem.u32 %r4, %r9, 5;
+    L: add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 7; @%p1 bra L;
+    mbarrier.arrive.shared.b64 %rd2, [%r1];
+    add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 3; @%p1 bra NEXT;)",
+                              ".shared .align 8 .b64 bar[2];"));
+  };
+  EXPECT_EQ(behind("mbarrier.test_wait.parity.shared.b64 %p0, [%r1], %r3;"), "W");
+  EXPECT_EQ(behind("ld.volatile.shared.u32 %r5, [%r1]; setp.eq.u32 %p0, %r5, %r3;"), "S")
+      << "what follows answers";
+}
+
 TEST(SpinLoops, EveryInstructionThatWritesMayAnswer) {
   for (const char *answer :
        {"st.global.u32 [%rd0], 1;", "atom.global.exch.b32 %r1, [%rd0], 1;",

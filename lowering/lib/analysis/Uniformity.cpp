@@ -409,8 +409,9 @@ Uniformity::Answer Uniformity::executesTogether(const ptx::Function &function,
   return {false, &body->function, &body->function.body[instruction]}; // recursion
 }
 
-bool Uniformity::divides(const ptx::Function &function, uint32_t block) const {
-  return bodyOf.lookup(&function)->decided.test(block);
+bool Uniformity::divides(const ptx::Function &function, uint32_t branch) const {
+  const Body &body = *bodyOf.lookup(&function);
+  return body.decided.test(body.graph.blockOf(branch));
 }
 
 const Uniformity &RowWarps::get() {

@@ -44,9 +44,8 @@ public:
     bool isCalledByAddress = false;          // then `function` is, and there is no cause
   };
   Answer executesTogether(const ptx::Function &function, uint32_t instruction) const;
-  /// Whether the branch at the end of a block (of ControlFlowGraph) may divide the threads that
-  /// come to it.
-  bool divides(const ptx::Function &function, uint32_t block) const;
+  /// Whether a branch (by index) may divide the threads that come to it.
+  bool divides(const ptx::Function &function, uint32_t branch) const;
 
 private:
   struct Body;

@@ -32,7 +32,8 @@ public:
 
   Meetings find() {
     for (uint32_t block = 0; block < graph.codeBlocks(); ++block)
-      if (graph.blocks[block].decides() && uniformity.divides(function, block))
+      if (graph.blocks[block].decides() &&
+          uniformity.divides(function, graph.blocks[block].branch()))
         joinWaysOf(block);
     for (const auto *one : classes)
       if (one->isLeader() && one->getNext()) {

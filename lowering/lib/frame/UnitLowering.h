@@ -155,6 +155,8 @@ public:
 
   /// Of which only more than a judgement needs to know.
   WarpMeetings warpMeetings;
+  /// Which branches divide warps, as hints.
+  RowWarps rowWarps{unit};
 
   /// See FunctionLowering::flushesF32Denormals.
   bool flushesF32Denormals = false;
@@ -219,7 +221,6 @@ private:
   llvm::GlobalVariable *barrierVariable = nullptr;
   llvm::GlobalVariable *reserved = nullptr;
   llvm::GlobalVariable *slotVariable = nullptr;
-  RowWarps rowWarps{unit};
   std::set<unsigned> slotsRead;
   std::vector<std::string> traps;
 };

@@ -12,6 +12,7 @@
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
+#include <functional>
 
 using namespace llvm;
 
@@ -205,26 +206,34 @@ void watch(FunctionLowering &fn, BasicBlock *header, const OwnWarpWait &wait) {
 }
 
 // Whether a call may end its thread.
-bool mayExit(UnitLowering &unit, const ptx::Instruction &call) {
+bool mayEndThread(UnitLowering &unit, const ptx::Instruction &call) {
   for (const ptx::Operand &operand : call.operands)
     if (operand.function())
       return unit.mayExit(*operand.function());
   return unit.indirectMayExit;
 }
 
-CallFacts callFacts(const UnitLowering &unit, function_ref<bool(const ptx::Instruction &)> exits) {
-  return {!unit.barriers.uses.empty(), exits};
-}
+// What the searches ask of the unit.
+struct UnitFacts {
+  explicit UnitFacts(FunctionLowering &fn)
+      : mayExit([&](const auto &call) { return mayEndThread(fn.unit(), call); }),
+        mayDivide([&](uint32_t branch) {
+          return fn.unit().rowWarps.get().divides(fn.ptxFunction(), branch);
+        }),
+        calls{!fn.unit().barriers.uses.empty(), mayExit, mayDivide} {}
+
+  const std::function<bool(const ptx::Instruction &)> mayExit;
+  const std::function<bool(uint32_t)> mayDivide;
+  const CallFacts calls;
+};
 
 } // namespace
 
 FoundWaits waitsIn(FunctionLowering &fn) {
-  UnitLowering &unit = fn.unit();
-  auto exits = [&](const ptx::Instruction &call) { return mayExit(unit, call); };
-  const CallFacts calls = callFacts(unit, exits);
+  const UnitFacts unit(fn);
   FoundWaits found;
   if (any_of(fn.ptxFunction().body, mayPoll))
-    found = findWaits(WaitFacts(fn.ptxFunction(), calls));
+    found = findWaits(WaitFacts(fn.ptxFunction(), unit.calls));
   const DenseSet<uint32_t> releases = possibleReleases(fn.ptxFunction());
   found.ends.insert(releases.begin(), releases.end());
   return found;
@@ -236,10 +245,8 @@ void treatSpinLoops(FunctionLowering &fn, ArrayRef<BasicBlock *> starts,
                     ControlFlowGraph &graph) {
   if (none_of(fn.ptxFunction().body, mayPoll))
     return;
-  UnitLowering &unit = fn.unit();
-  auto exits = [&](const ptx::Instruction &call) { return mayExit(unit, call); };
-  const CallFacts calls = callFacts(unit, exits);
-  const WaitFacts facts(fn.ptxFunction(), calls);
+  const UnitFacts unit(fn);
+  const WaitFacts facts(fn.ptxFunction(), unit.calls);
   DenseSet<uint32_t> ordered; // branches
   auto order = [&](uint32_t branch, BasicBlock *header) {
     if (!ordered.contains(branch) && letAnswersGoFirst(fn, header, starts[branch]))

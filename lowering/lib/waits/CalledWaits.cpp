@@ -47,7 +47,8 @@ bool mayPollMemory(const ptx::Function &function) {
 // Whether a function has a loop that waits, other than for a lock that it releases itself.
 bool hasWait(const ptx::Function &function) {
   auto mayExit = [](const ptx::Instruction &) { return true; };
-  const CallFacts calls{true, mayExit};
+  auto mayDivide = [](uint32_t) { return true; };
+  const CallFacts calls{true, mayExit, mayDivide};
   const WaitFacts facts(function, calls);
   const ControlFlowGraph graph(function, possibleReleases(function));
   return any_of(graph.naturalLoops(), [&](const ControlFlowGraph::Loop &loop) {

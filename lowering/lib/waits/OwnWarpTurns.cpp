@@ -2,6 +2,7 @@
 // Which waiting loops the threads of a warp go through in turns, with what follows them.
 #include "lowering/lib/analysis/InstructionEffects.h"
 #include "lowering/lib/analysis/LoopValues.h"
+#include "lowering/lib/waits/BranchWays.h"
 #include "lowering/lib/waits/Locks.h"
 #include "lowering/lib/waits/OwnWarpWaits.h"
 #include "lowering/lib/waits/Polls.h"
@@ -23,6 +24,7 @@ struct Candidate {
   BitVector loop, blocks;
   SmallVector<uint32_t> answers; // instructions that may be come to from the loop
   SmallVector<uint32_t> answersBeside;
+  BitVector answering;           // blocks beside with an answer by the same pointer
   std::vector<BitVector> beside; // blocks of those who may answer, from each of wait.answered
   bool isKept = false;           // until its release, unless it needs turns
   bool needsTurns = false;       // what follows may answer those who are still in the loop
@@ -33,6 +35,7 @@ struct Candidate {
     blocks |= other.blocks;
     append_range(answers, other.answers);
     append_range(answersBeside, other.answersBeside);
+    answering |= other.answering;
     for (auto [branch, ways] : zip(other.wait.answered, other.beside)) {
       const auto *found = find(wait.answered, branch);
       if (found == wait.answered.end()) {
@@ -182,14 +185,18 @@ std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t i
   candidate.needsTurns = !releases && !together && !candidate.answers.empty() && isOfMemory(index);
   candidate.isKept = candidate.needsTurns && candidate.wait.release;
   const Answers answers(facts, loop, index, /*endsAreAnswers=*/!together, &forAll);
+  candidate.answering.resize(unsigned(graph.blocks.size()));
   for (uint32_t branch : branches)
     if (answers.mayComeFrom(branch)) {
       candidate.wait.answered.push_back(branch);
       candidate.beside.push_back(answers.waysFrom(branch, forAll));
       for (unsigned block : candidate.beside.back().set_bits())
         for (uint32_t at = graph.blocks[block].first; at < graph.blocks[block].end; ++at)
-          if (answers.mayWrite(at))
+          if (answers.mayWrite(at)) {
             candidate.answersBeside.push_back(at);
+            if (answers.mayBe(at))
+              candidate.answering.set(block);
+          }
     }
   candidate.isWatched = !releases && (!candidate.wait.answered.empty() || !together);
   return candidate;
@@ -234,47 +241,56 @@ void Search::followFrom(const LoopValues &loop, Candidate &candidate) const {
 }
 
 // Loops on two ways from a branch that may wait for each other: neither way can go first. Nor does
-// one of a table's. Who is in a loop whose lock is kept until its release, or in it, waits for
-// nobody meanwhile, but for a lock that is taken elsewhere in front of the turns.
+// one of a table's, nor one that others come to too, or that answers where both have met. Who is in
+// a loop whose lock is kept until its release, or in it, waits for nobody meanwhile, but for a lock
+// that is taken elsewhere in front of the turns. Wherever whole warps take one way at a branch, as
+// where they have different tasks, nobody waits for who takes the other one.
 void Search::addWays(std::vector<Group> &groups) const {
   auto takesTurns = [&](unsigned number) {
     const Candidate &candidate = candidates[number];
     return candidate.needsTurns || (candidate.isWatched && !candidate.isKept);
   };
   for (uint32_t branch : branches) {
+    std::optional<bool> divides;
+    auto mayDivide = [&] {
+      if (!divides)
+        divides = facts.calls.mayDivide(branch);
+      return *divides;
+    };
     SmallVector<std::pair<unsigned, const BitVector *>> waiting;
     for (auto [number, candidate] : enumerate(candidates)) {
       const auto *found = find(candidate.wait.answered, branch);
-      if (found != candidate.wait.answered.end() && isOfMemory(candidate.wait.poll))
+      if (found != candidate.wait.answered.end() &&
+          (isOfMemory(candidate.wait.poll) || mayDivide()))
         waiting.push_back(
             {unsigned(number), &candidate.beside[size_t(found - candidate.wait.answered.begin())]});
     }
-    const bool isTable = choiceOf(function.body[branch]);
-    if (waiting.size() < (isTable ? 1 : 2))
+    if (waiting.empty())
       continue;
-    const uint32_t from = graph.blockOf(branch);
-    std::vector<BitVector> reached; // by each way, without coming to the branch again
-    for (uint32_t way : graph.blocks[from].successors)
-      reached.push_back(graph.reachedFrom(way, from));
-    auto aWayLeadsOnlyTo = [&](unsigned one, unsigned other) {
-      return any_of(reached, [&](const BitVector &blocks) {
-        return blocks.test(candidates[one].wait.header) &&
-               !blocks.test(candidates[other].wait.header);
-      });
-    };
-    auto takeTurns = [&](unsigned one, unsigned other) {
+    const BranchWays ways(function, graph, branch);
+    const bool isTable = choiceOf(function.body[branch]);
+    auto waitEachOther = [&](unsigned one, unsigned other) {
+      const uint32_t header = candidates[one].wait.header,
+                     otherHeader = candidates[other].wait.header;
       return (candidates[one].needsTurns || candidates[other].needsTurns ||
               (takesTurns(one) && takesTurns(other))) &&
-             aWayLeadsOnlyTo(one, other) && aWayLeadsOnlyTo(other, one);
+             ways.oneLeadsOnlyTo(header, otherHeader) && ways.oneLeadsOnlyTo(otherHeader, header);
+    };
+    auto waitsInVain = [&](unsigned one, BitVector answers) {
+      answers &= candidates[one].answering;
+      return takesTurns(one) &&
+             (isTable ||
+              (answers.any() && ways.keepBothWaiting(candidates[one].wait.header, answers) &&
+               mayDivide()));
     };
     Group group = emptyGroup();
-    for (auto [one, ways] : waiting)
-      if ((isTable && takesTurns(one)) || any_of(waiting, [&, one = one](const auto &other) {
-            return takeTurns(one, other.first);
+    for (auto [one, beside] : waiting)
+      if (waitsInVain(one, *beside) || any_of(waiting, [&, one = one](const auto &other) {
+            return waitEachOther(one, other.first);
           })) {
         group.members.set(one);
         group.blocks |= candidates[one].blocks;
-        group.blocks |= *ways;
+        group.blocks |= *beside;
       }
     if (group.members.any())
       add(groups, std::move(group));

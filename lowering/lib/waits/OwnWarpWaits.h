@@ -33,10 +33,12 @@ struct OwnWarpWait {
   std::optional<uint32_t> release;
 };
 
-/// What the function's unit says about calls.
+/// What the function's unit says about calls and branches.
 struct CallFacts {
   bool mayMeet; // whoever is called may come to a barrier
   llvm::function_ref<bool(const ptx::Instruction &)> mayExit;
+  /// Whether a branch may divide a warp, as far as is known without proof (Group::RowWarp).
+  llvm::function_ref<bool(uint32_t branch)> mayDivide;
 };
 
 /// Loops that wait for threads of their own warp which have left them, or wait in another one of

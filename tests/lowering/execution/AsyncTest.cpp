@@ -219,7 +219,7 @@ TEST(Mbarriers, LanesOfOneWarp) {
     }
 }
 
-// Lane 0 and the others of its warp take turns, which needs independent scheduling: that is said.
+// Lane 0 and the others of its warp take turns.
 TEST(Mbarriers, LanesThatTakeTurns) {
   std::string ptx = executable90(kStart + R"(
     @!%p0 bra READY; mbarrier.init.shared.b64 [%r0], 1; mbarrier.init.shared.b64 [%r1], 31;
@@ -233,17 +233,8 @@ TEST(Mbarriers, LanesThatTakeTurns) {
     add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 3; @%p3 bra OTHERS;
     DONE: st.global.u32 [%mine], %r9; ret;)",
                                  kVariables);
-  for (const char *arch : kTargets) {
-    Form form;
-    form.arch = arch;
-    form.halfFilled = isWave64(arch);
-    form.expectTrap = true;
-    form.spinLimit = 1000;
-    Outcome outcome = run(ptx, std::vector<uint32_t>(32, 0), form);
-    EXPECT_EQ(outcome.trap.claimed, 1u) << arch;
-    EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::NeedsIndependentScheduling))
-        << arch;
-  }
+  EXPECT_EQ(runOnAllTargets(ptx, std::vector<uint32_t>(32, 0), blockOf(32)),
+            std::vector<uint32_t>(32, 3));
 }
 
 // Copies started and awaited by one warp, alone or with others.
