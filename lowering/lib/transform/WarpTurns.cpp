@@ -90,7 +90,7 @@ private:
   MapVector<BasicBlock *, uint32_t> targets;    // headers, where one enters, and where one leaves
   uint32_t numHeaders = 0, numInside = 0;       // of these
   std::vector<Edge> edges;
-  std::map<std::tuple<uint32_t, bool, bool>, BasicBlock *> diversions;
+  std::map<std::tuple<uint32_t, BasicBlock *, bool>, BasicBlock *> diversions;
 
   BasicBlock *enter = nullptr, *turn = nullptr, *again = nullptr, *left = nullptr;
   AllocaInst *where = nullptr, *moved = nullptr, *entered = nullptr, *rounds = nullptr;
@@ -206,8 +206,10 @@ void Turns::makeFrame() {
   b.CreateBr(turn);
 }
 
+// Each who enters has a way of its own: one that is come to from a loop around the turns, and from
+// in front of it, would be a second entry of that loop.
 void Turns::divert(const Edge &edge) {
-  BasicBlock *&way = diversions[{edge.to, edge.enters, edge.getsOn}];
+  BasicBlock *&way = diversions[{edge.to, edge.enters ? edge.from : nullptr, edge.getsOn}];
   if (!way) {
     way = fn.newBlock("turns.way");
     IRBuilder<> b(fn.context());

@@ -91,6 +91,12 @@ TEST(EarlyExits, OfSeveralBarriers) {
                       "mbarrier.arrive_drop.shared.b64 _, [%r0];\nEND:");
 }
 
+// Whatever is for those that are there is not done in turns: they are left for it.
+TEST(EarlyExits, BetweenWhatTheOthersDoTogether) {
+  expectRounds(rounds(4, "@%p1 bra DROP;", "activemask.b32 %r2;") + kDrop);
+  expectRounds(rounds(4, "@%p1 bra DROP;", "activemask.b32 %r2; bar.warp.sync %r2;") + kDrop);
+}
+
 // Some leave by one branch, some by another one, to the block that they share.
 TEST(EarlyExits, FlagsOfOneBlockOfTwoBranches) {
   const std::string wait = "W: ld.volatile.global.u32 %r0, [%buf]; setp.eq.u32 %p5, %r0, 0;"
