@@ -12,7 +12,7 @@
 using namespace llvm;
 
 namespace rubia::ptx::Op {
-extern const Operation Atom, Ld, Red;
+extern const Operation Red;
 } // namespace rubia::ptx::Op
 namespace rubia::ptx::Mod {
 extern const Modifier Release;
@@ -37,12 +37,7 @@ bool meetsOthers(const ptx::Function &function) {
 }
 
 // Whether a function may wait: it looks at what others write.
-bool mayPollMemory(const ptx::Function &function) {
-  return any_of(function.body, [](const ptx::Instruction &instruction) {
-    return (instruction.op() == ptx::Op::Ld || instruction.op() == ptx::Op::Atom) &&
-           mayPoll(instruction);
-  });
-}
+bool mayWait(const ptx::Function &function) { return any_of(function.body, mayPoll); }
 
 // Whether a function has a loop that waits, other than for a lock that it releases itself.
 bool hasWait(const ptx::Function &function) {
@@ -54,8 +49,7 @@ bool hasWait(const ptx::Function &function) {
   return any_of(graph.naturalLoops(), [&](const ControlFlowGraph::Loop &loop) {
     const LoopValues values(function, facts.definitions, graph, loop);
     return any_of(facts.polls, [&](uint32_t poll) {
-      const ptx::Operation op = function.body[poll].op();
-      if (!values.isIn(poll) || (op != ptx::Op::Ld && op != ptx::Op::Atom))
+      if (!values.isIn(poll))
         return false;
       const std::optional<Waiting> waiting = waitingWith(facts, values, poll);
       return waiting && waiting->isAtOneAddress && !waiting->wait.releasesInside &&
@@ -168,8 +162,7 @@ CalledWaits::CalledWaits(const Unit &unit) : given(unit) {
     const Functions called = mentions.by(&kernel);
     // First what is quick: units may have thousands of functions, and few wait.
     if (mentioned.contains(&kernel) ||
-        (!mayPollMemory(kernel) &&
-         none_of(called, [](const auto *f) { return mayPollMemory(*f); })))
+        (!mayWait(kernel) && none_of(called, [](const auto *f) { return mayWait(*f); })))
       continue;
     const DenseSet<const ptx::Function *> inlined = inlinedIn(called, mentions);
     if (inlined.empty())

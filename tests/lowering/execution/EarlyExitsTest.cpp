@@ -97,6 +97,15 @@ TEST(EarlyExits, BetweenWhatTheOthersDoTogether) {
   expectRounds(rounds(4, "@%p1 bra DROP;", "activemask.b32 %r2; bar.warp.sync %r2;") + kDrop);
 }
 
+TEST(EarlyExits, InAFunction) {
+  const std::string function = ".func leave() { .reg .b32 %r; mov.u32 %r, bar;"
+                               "mbarrier.arrive_drop.shared.b64 _, [%r]; ret; }\n";
+  expectRounds(rounds(4, "@%p1 bra DROP;") + "bra END;\nDROP: call leave;\nEND:", 64, function);
+  expectRounds(rounds(1, "@%p1 bra DROP;") + "bra.uni REST;\nDROP: call leave; bra END;\nREST:" +
+                   "mov.u32 %r5, %r1; st.global.u32 [%mine], %r5;\nEND:",
+               64, function);
+}
+
 // Some leave by one branch, some by another one, to the block that they share.
 TEST(EarlyExits, FlagsOfOneBlockOfTwoBranches) {
   const std::string wait = "W: ld.volatile.global.u32 %r0, [%buf]; setp.eq.u32 %p5, %r0, 0;"
