@@ -205,6 +205,7 @@ bool Answers::comesTo(uint32_t way, Goal goal) const {
 // Backwards from where the goal is reached.
 BitVector Answers::blocksThatComeTo(Goal goal) const {
   const std::vector<ControlFlowGraph::Block> &blocks = loop.graph.blocks;
+  const bool isAnswer = goal == Goal::Answer;
   BitVector result(unsigned(blocks.size())), passes(unsigned(blocks.size()));
   std::vector<SmallVector<uint32_t, 2>> before(blocks.size());
   SmallVector<uint32_t> open;
@@ -212,12 +213,12 @@ BitVector Answers::blocksThatComeTo(Goal goal) const {
     for (uint32_t next : blocks[block].successors)
       before[next].push_back(block);
     const bool isLoop = block == loop.loop.header;
-    bool found = isLoop && goal == Goal::Loop,
-         goesOn = !isLoop && !(meetings && meetings->test(block));
+    bool found = isLoop && !isAnswer,
+         goesOn = !isLoop && !(isAnswer && meetings && meetings->test(block));
     for (uint32_t index = blocks[block].first; index < blocks[block].end && goesOn; ++index) {
-      found |= goal == Goal::Answer &&
+      found |= isAnswer &&
                (mayWrite(index) || (endsAreAnswers && does(function.body[index], effects::Traps)));
-      goesOn = meetings || !facts.mayMeet(index);
+      goesOn = (isAnswer && meetings) || !facts.mayMeet(index);
     }
     if (goesOn)
       passes.set(block);

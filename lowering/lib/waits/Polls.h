@@ -48,8 +48,8 @@ private:
 
 class Answers {
 public:
-  /// `endsAreAnswers`: who ends the kernel counts as one who answers. `meetings`: the blocks where
-  /// all meet; null: wherever they may, in callees too.
+  /// `endsAreAnswers`: who ends the kernel counts as one who answers. `meetings`: the blocks
+  /// that answers do not come from; null: those where all may meet, in callees too.
   Answers(const WaitFacts &facts, const LoopValues &loop, uint32_t poll, bool endsAreAnswers,
           const llvm::BitVector *meetings = nullptr);
 

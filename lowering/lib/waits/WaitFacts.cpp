@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/lib/waits/WaitFacts.h"
 #include "lowering/lib/analysis/InstructionEffects.h"
+#include "lowering/lib/analysis/UniformValues.h"
 #include "lowering/lib/waits/Locks.h"
 #include "lowering/lib/waits/Polls.h"
 #include "llvm/ADT/SetVector.h"
@@ -8,7 +9,7 @@
 using namespace llvm;
 
 namespace rubia::ptx::Op {
-extern const Operation Activemask;
+extern const Operation Activemask, And, Match, Mov, Vote;
 } // namespace rubia::ptx::Op
 
 namespace rubia::lowering {
@@ -29,6 +30,39 @@ static std::vector<uint32_t> pollsOf(const ptx::Function &function) {
     if (mayPoll(instruction))
       polls.push_back(uint32_t(index));
   return polls;
+}
+
+// Whether a membermask names nobody but threads that were there at an activemask.
+static bool isOfThoseThere(const WaitFacts &facts, const ptx::Operand &members,
+                           SmallDenseSet<ptx::RegisterId> &visited) {
+  if (members.kind != ptx::Operand::Kind::Register || visited.size() > kMaxValueSteps)
+    return false;
+  if (!visited.insert(members.reg).second)
+    return true; // made of itself
+  auto isMadeOf = [&](const ptx::Operand &source) {
+    return isOfThoseThere(facts, source, visited);
+  };
+  const ArrayRef<uint32_t> writers = facts.definitions.of(members.reg);
+  return !writers.empty() && all_of(writers, [&](uint32_t index) {
+    if (index >= facts.function.body.size())
+      return false;
+    const ptx::Instruction &writer = facts.function.body[index];
+    if (writer.op() == ptx::Op::Match || writer.op() == ptx::Op::Vote) {
+      const ptx::Operand *own = membersOf(writer);
+      return own && isMadeOf(*own);
+    }
+    return writer.op() == ptx::Op::Activemask ||
+           ((writer.op() == ptx::Op::And || writer.op() == ptx::Op::Mov) &&
+            any_of(drop_begin(writer.operands), isMadeOf));
+  });
+}
+
+bool WaitFacts::mayMeet(uint32_t instruction) const {
+  if (!ask(instruction, Question::Meets))
+    return false;
+  const ptx::Operand *members = membersOf(function.body[instruction]);
+  SmallDenseSet<ptx::RegisterId> visited;
+  return !members || !isOfThoseThere(*this, *members, visited);
 }
 
 WaitFacts::WaitFacts(const ptx::Function &function, const CallFacts &calls)

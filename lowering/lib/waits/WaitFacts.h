@@ -22,7 +22,8 @@ public:
   const Addresses addresses;
 
   /// Whether threads may wait for others of their warp or CTA at an instruction, or in a callee.
-  bool mayMeet(uint32_t instruction) const { return ask(instruction, Question::Meets); }
+  /// Not if the members are those that were there a moment ago.
+  bool mayMeet(uint32_t instruction) const;
   /// Whether other threads may have to take part in an instruction, or it tells who is there; in a
   /// callee, a thread may end too.
   bool isForAll(uint32_t instruction) const { return ask(instruction, Question::IsForAll); }

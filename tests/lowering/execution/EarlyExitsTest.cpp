@@ -121,6 +121,28 @@ TEST(EarlyExits, FlagsOfOneBlockOfTwoBranches) {
     EXPECT_EQ(runOnAllTargets(executable(body), {0, 0, 0}, ofThreads(32)), expected) << body;
 }
 
+// Who waits has done something with those that were there before, as cuda::barrier arrives for
+// sm_75: that does not mean that others have come there too.
+TEST(EarlyExits, OthersOfThoseThatDoSomethingTogetherBefore) {
+  const std::string count = R"(
+    activemask.b32 %r2; mov.u32 %r3, 7; match.any.sync.b32 %r4, %r3, %r2; and.b32 %r4, %r4, %r2;
+    bar.warp.sync %r4;
+    W: ld.volatile.global.u32 %r0, [%buf]; setp.lt.u32 %p5, %r0, 16; @%p5 bra W;
+    red.global.add.u32 [%buf+4], 1;)",
+                    leave = "LEAVE: red.global.add.u32 [%buf], 1;",
+                    half = "setp.lt.u32 %p0, %tid, 16; @%p0 bra LEAVE;",
+                    quarters = "setp.lt.u32 %p0, %tid, 8; @%p0 bra LEAVE;"
+                               "setp.ge.u32 %p0, %tid, 24; @%p0 bra LEAVE;";
+  for (const std::string &branches : {half, quarters}) {
+    EXPECT_EQ(runOnAllTargets(executable(branches + count + "bra END;\n" + leave + "\nEND:"),
+                              {0, 0}, ofThreads(32)),
+              (std::vector<uint32_t>{16, 16}));
+    EXPECT_EQ(runOnAllTargets(executable(branches + count + "ret;\n" + leave + "ret;"), {0, 0},
+                              ofThreads(32)),
+              (std::vector<uint32_t>{16, 16}));
+  }
+}
+
 // A ring of two places, whose producers and consumers are threads of one warp.
 TEST(EarlyExits, ProducersAndConsumersOfOneWarp) {
   for (uint32_t producers : {1u, 16u, 40u}) {
