@@ -16,10 +16,9 @@
 using namespace rubia::runtime;
 
 #ifdef RUBIA_JEMALLOC
-// What jemalloc reads before main(): huge pages, as of keepHeapInHugePages(), and at most 32 MiB of
-// address space at a time, of which a compile process has a limit.
+// What jemalloc reads before main(): huge pages, as of keepHeapInHugePages().
 extern "C" {
-const char *malloc_conf = "thp:always,metadata_thp:auto,retain_grow_limit:33554432";
+const char *malloc_conf = "thp:always,metadata_thp:auto";
 }
 #endif
 
