@@ -193,6 +193,8 @@ bool isKnownWide(const BinaryOperator &division, const DataLayout &layout) {
                              m_Select(m_Value(), m_One(), m_Value(divisor))));
   for (Value **operand : {&dividend, &divisor})
     match(*operand, m_Intrinsic<Intrinsic::abs>(m_Value(*operand)));
+  if (isa<Constant>(divisor)) // a choice between two: constants do not know who reads them
+    return false;
   Constant *limit = ConstantInt::get(division.getType(), UINT32_MAX);
   return any_of(divisor->users(), [&](const User *both) {
     return match(both, m_c_Or(m_Specific(dividend), m_Specific(divisor))) &&

@@ -105,6 +105,18 @@ TEST(Divisions, OtherChecksSayNothingOfTheirWidth) {
   }
 }
 
+// Nobody knows who reads a constant, such as one that a divisor may be.
+TEST(Divisions, ADivisorMayBeAChoiceOfConstants) {
+  const std::string code = machineCode(R"(
+  %wide = zext i32 %v to i64
+  %a = mul i64 %wide, 12345678901
+  %isLarge = icmp ugt i32 %v, %d
+  %divisor = select i1 %isLarge, i64 1, i64 20015998343186
+  %rest = urem i64 %a, %divisor
+  %result = trunc i64 %rest to i32)");
+  EXPECT_TRUE(StringRef(code).contains("v_rcp")) << code;
+}
+
 // LLVM's own way by floats is shorter.
 TEST(Divisions, NumbersOf24BitsAreLeftToLlvm) {
   const std::string code = machineCode(R"(
