@@ -127,6 +127,31 @@ TEST(WarpExecution, WordsOfOtherLanesBeside64Bits) {
   }
 }
 
+// A value that all lanes have, moved between them, in a subtraction with a carry.
+TEST(WarpExecution, AWordOfAllLanesIsTheMinuend) {
+  std::string ptx = executable(R"(
+    ld.param.u32 %r0, [n];
+    shfl.sync.bfly.b32 %r1, %r0, 4, 31, -1;
+    cvt.u64.u32 %rd0, %r1;
+    ld.global.u32 %r2, [%mine];
+    cvt.u64.u32 %rd1, %r2;
+    shl.b64 %rd1, %rd1, 31;
+    sub.u64 %rd2, %rd0, %rd1;
+    mov.b64 {%r3, %r4}, %rd2;
+    xor.b32 %r3, %r3, %r4;
+    st.global.u32 [%mine], %r3;)");
+  std::vector<uint32_t> expected;
+  for (uint64_t i = 0; i < 32; ++i) {
+    const uint64_t difference = 32 - (i << 31);
+    expected.push_back(uint32_t(difference ^ difference >> 32));
+  }
+  for (const char *arch : {"gfx1030", "gfx1100", "gfx1201"}) {
+    Form form;
+    form.arch = arch;
+    EXPECT_EQ(run(ptx, counting(32), form).words, expected) << arch;
+  }
+}
+
 TEST(WarpExecution, VoteCountsMembersOnly) {
   // Threads 0 to 2 vote true; the mask has 2 to 4.
   std::string ptx = executable(R"(

@@ -2,8 +2,12 @@
 // From RDNA 3 on LLVM makes a move from another lane (V_MOV_B32_dpp) an operand of instructions
 // that read or write 64 bits beside it, such as v_cvt_f64_i32, v_lshlrev_b64 and v_mad_u64_u32.
 // Hardware has no such form of them: the code has no valid encoding, or none at all, which ends the
-// compiler. A move is combined with all that reads it or with none. So a copy between it and one of
-// these keeps it an instruction of its own; the copy goes away with register allocation.
+// compiler. Additions and subtractions with a carry have one, but LLVM takes scalar registers for
+// their other operand, which RDNA 3 does not have, and where the moved value is a scalar it changes
+// the operands' places, so that the other one is moved.
+//
+// A move is combined with all that reads it or with none. So a copy between it and one of these
+// keeps it an instruction of its own; the copy goes away with register allocation.
 #include "codegen/lib/errata/lanes/WideExchanges.h"
 #include "codegen/lib/errata/MachineNames.h"
 #include "llvm/ADT/STLExtras.h"
@@ -43,7 +47,7 @@ public:
     SmallVector<MachineInstr *, 8> found;
     for (MachineBasicBlock &block : function)
       for (MachineInstr &inst : block)
-        if (is_contained(words, inst.getOpcode()) && isReadBesideWide(inst))
+        if (is_contained(words, inst.getOpcode()) && (movesScalar(inst) || isReadBesideWide(inst)))
           found.push_back(&inst);
     for (MachineInstr *inst : found)
       copy(*inst);
@@ -60,6 +64,15 @@ private:
     return values->isDivergentRegClass(&all) && bits > 32;
   }
 
+  bool movesScalar(const MachineInstr &move) const {
+    const MachineOperand &source = move.getOperand(2);
+    if (!source.isReg() || !source.getReg().isVirtual())
+      return false;
+    const MachineInstr *copy = registers->getUniqueVRegDef(source.getReg());
+    return copy && copy->isCopy() && copy->getOperand(1).getReg().isVirtual() &&
+           !values->isDivergentRegClass(registers->getRegClass(copy->getOperand(1).getReg()));
+  }
+
   /// Its readers, behind what joins words to wider values, too.
   bool isReadBesideWide(const MachineInstr &move) const {
     SmallVector<Register, 4> left = {move.getOperand(0).getReg()};
@@ -69,6 +82,8 @@ private:
         if (reader.isRegSequence()) {
           if (seen.insert(&reader).second)
             left.push_back(reader.getOperand(0).getReg());
+        } else if (reader.getNumExplicitDefs() > 1) {
+          return true; // a carry
         } else if (!reader.isCopyLike() && !reader.isPHI() &&
                    any_of(reader.explicit_operands(),
                           [&](const MachineOperand &operand) { return isWide(operand); })) {
