@@ -18,10 +18,8 @@ function(rubia_laid_out TARGET)
   target_link_options(${TARGET} PRIVATE -Wl,--emit-relocs)
   set(train "")
   if("${TARGET}" STREQUAL "rubia-commands")
-    set(samples ${PROJECT_SOURCE_DIR}/benchmarks/compile/start.ptx ${PROJECT_SOURCE_DIR}/benchmarks/ptx-frontend/kernels.ptx
-      ${PROJECT_SOURCE_DIR}/examples/matrix/gemm.py ${PROJECT_SOURCE_DIR}/examples/matrix/attention.py)
     set(train COMMAND ${Python3_EXECUTABLE} -B ${RUBIA_LAYOUT} train --bolt ${RUBIA_LLVM_BOLT} --merge ${RUBIA_MERGE_FDATA}
-      --rubia $<TARGET_FILE:rubia-commands> -o ${RUBIA_LAYOUT_PROFILE} ${samples})
+      --rubia $<TARGET_FILE:rubia-commands> -o ${RUBIA_LAYOUT_PROFILE})
   else()
     add_dependencies(${TARGET} rubia-commands)
   endif()
