@@ -357,8 +357,28 @@ __global__ void pipeline(int *words) {
   together.arrive_and_wait();
   words[threadIdx.x] = sum;
 }
+/// Threads of one warp leave the others, one after the other.
+__global__ void leaving(int *words) {
+  __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+  if (isFirst())
+    init(&barrier, blockDim.x);
+  __syncthreads();
+  for (int round = 0; round < 4; ++round) {
+    if (int(threadIdx.x % 4) == round) {
+      barrier.arrive_and_drop();
+      return;
+    }
+    barrier.arrive_and_wait();
+    words[threadIdx.x] = round + 1;
+  }
+}
 void checkBlockBarrier() {
-  Buffer<int> words(128);
+  Buffer<int> words(std::vector<int>(128));
+  leaving<<<1, 128>>>(words.get());
+  std::vector<int> rounds(128);
+  for (int i = 0; i < 128; ++i)
+    rounds[i] = i % 4;
+  check("threads that leave a barrier", "int32", words.host(), rounds);
   pipeline<<<1, 128>>>(words.get());
   std::vector<int> expected(128);
   for (int round = 0; round < 20; ++round)
