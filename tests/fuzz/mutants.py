@@ -41,7 +41,7 @@ def mutant(rng, texts):
     others = TOKEN.findall(rng.choice(texts))
     for _ in range(1 + rng.randrange(4)):
         # Mostly in kernels: what stands before is read by the parser alone.
-        at = rng.randrange(begin if rng.random() < 0.9 else 0, len(tokens))
+        at = rng.randrange(min(begin, len(tokens) - 1) if rng.random() < 0.9 else 0, len(tokens))
         count = 1 + rng.randrange(8)
         kind = rng.randrange(8)
         if kind == 0:

@@ -38,6 +38,25 @@ TEST(LoweringDiagnostics, FormsThatAreOnlyParsed) {
   }
 }
 
+// What calls a function with errors is refused: what looks at functions before they are lowered
+// bears with such ones.
+TEST(LoweringDiagnostics, AFunctionWithErrorsCostsItsCallers) {
+  for (const std::string body :
+       {"bra nowhere;", "@%p bra nowhere; add.u32 %r, %r, 1; bra nowhere;", "bra %r;",
+        "T: .branchtargets nowhere, A;\nbrx.idx %r, T;\nA:", "add.u32 %r, %s, 1;",
+        "@%p bra A;\n[[what]]\nA: bar.sync 0;", "L: @%q bra L;"})
+    for (const char *arch : {"gfx1100", "gfx942"}) {
+      ptx::ParseResult result = ptx::parse(
+          "k.ptx", withHeader(".func f() { .reg .pred %p; .reg .b32 %r;\n" + body +
+                              "\nret; }\n.entry k() { bar.sync 0; call.uni f; ret; }\n"));
+      ASSERT_TRUE(result.usable && result.hasErrors()) << body;
+      const Lowered refused = lowered(result.module, forArch(arch));
+      EXPECT_FALSE(refused.module) << body;
+      ASSERT_FALSE(refused.diagnostics.empty()) << body;
+      EXPECT_THAT(refused.diagnostics[0].message, HasSubstr("'f' has errors")) << body;
+    }
+}
+
 // The driver gives no multicast object that multimem could be used on: it costs nobody who does not
 // execute it.
 TEST(LoweringDiagnostics, WhatNoValidProgramExecutesIsNoted) {
