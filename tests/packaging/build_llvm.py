@@ -152,5 +152,19 @@ class BuildLlvm(unittest.TestCase):
         self.assertNotIn("/", re.sub(r"^(?!.*;).*$", "", shown.stdout, flags=re.M))
 
 
+    def test_an_object_without_contents_is_an_error(self):
+        """clang writes one where profiles of files differ, and ends as if all were well."""
+        llvm = self.folder / "llvm"
+        (llvm / "bin").mkdir(parents=True)
+        for name, text in (("llvm-config", "echo libLLVMCore.a"), ("ld.lld", ":"), ("clang", 'for last; do :; done; : >"$last"')):
+            (llvm / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+            (llvm / "bin" / name).chmod(0o755)
+        tool = load_tool()
+        tool.WORK = self.folder / "work"
+        tool.OBJECTS = tool.WORK / "objects"
+        tool.OBJECTS.mkdir(parents=True)
+        with self.assertRaisesRegex(SystemExit, "clang has made nothing of .*Value.cpp.o"):
+            tool.across_files(tool.Step(False), llvm, {"LLVMCore": [tool.OBJECTS / "Value.cpp.o"]}, 1)
+
 if __name__ == "__main__":
     unittest.main()
