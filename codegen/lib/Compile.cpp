@@ -20,6 +20,7 @@
 #include "codegen/lib/speed/KeptFunctions.h"
 #include "codegen/lib/speed/SplitCandidates.h"
 #include "codegen/lib/speed/SuperClasses.h"
+#include "codegen/lib/speed/UsedRegisters.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -38,6 +39,7 @@ Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsig
   rememberSuperClasses();
   rememberCallMasks();
   tryUnlikeRegistersOnly();
+  countRegistersByUnits();
   if (Error error = optimise(module, machine, optLevel))
     return error;
   protectRoundedProducts(module);
