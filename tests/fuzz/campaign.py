@@ -8,6 +8,7 @@ Families take turns of a slice each; one that is named twice has two turns, and 
 command again goes on behind the last seed and with the corpora of the build folder; what ends in the middle of a slice is not counted.
 Exits with 1 if anything failed; what did lies in BUILD-FOLDER/fuzz-failures."""
 import argparse
+import ctypes
 import datetime
 import os
 import re
@@ -26,6 +27,7 @@ COLUMNS = ["date", "commit", "family", "seeds", "inputs", "seconds", "failures"]
 GOALS = {"streams": 10**8, "ptx": 10**6, "compile": 10**6, "fatbins": 10**6, "cache": 10**6, "records": 10**6, "signatures": 10**6,
          "capsules": 10**6, "debugger": 10**6}
 GRACE = 300  # seconds for which a fuzzer may go on behind its slice: to start, to end its last input
+ORPHANS = 10  # seconds for which compile processes may outlive their fuzzer
 # Short traces of allocations and a small quarantine: an input takes four fifths of the time. To see more of a failure, start its
 # fuzzer without.
 SANITIZER = "malloc_context_size=1:quarantine_size_mb=16:max_redzone=64"
@@ -177,8 +179,27 @@ def run(command, seconds, log):
     return count or 0, failed
 
 
+def adopt_orphans():
+    """Compile processes are no children of the program that asks for them, and outlive it. From now on they become ours, and are counted."""
+    set_child_subreaper = 36
+    if ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "cannot become the parent of compile processes")
+
+
+def reap_orphans():
+    """Waits for those that end now that nobody asks them for anything."""
+    end = time.monotonic() + ORPHANS
+    while time.monotonic() < end:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.05)
+        except ChildProcessError:
+            return
+
+
 def processor_time():
     """Seconds that children have had, and theirs. On a busy machine a slice has little."""
+    reap_orphans()
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -196,6 +217,7 @@ def slice_of(fuzzers, family, seed, seconds, log):
 
 def campaign(options):
     (options.build / "fuzz-failures").mkdir(parents=True, exist_ok=True)
+    adopt_orphans()
     fuzzers = Fuzzers(options.build)
     end = time.monotonic() + 60 * options.minutes
     failures, turn = 0, 0

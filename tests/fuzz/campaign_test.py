@@ -90,6 +90,7 @@ class Ends(Folder):
         left = self.folder / "left"
         with mock.patch.object(campaign, "GRACE", 0):
             self.assertEqual(self.run_script(f"sleep 100 & echo $! > {left}; echo 'stat::number_of_executed_units: 9'; wait")[1], 1)
+        campaign.reap_orphans()  # another test has adopted them
         with self.assertRaises(ProcessLookupError):
             for _ in range(100):
                 os.kill(int(left.read_text()), 0)
@@ -108,6 +109,11 @@ class Slices(Folder):
     def test_seconds_are_those_of_the_processor(self):
         self.assertEqual(self.seconds_of("sleep 1.5"), 0)
         self.assertGreaterEqual(self.seconds_of("python3 -c 'import time\nwhile time.process_time() < 1.1: pass'"), 1)
+
+    def test_seconds_are_those_of_orphans_too(self):
+        campaign.adopt_orphans()
+        spin = "python3 -c 'import time\nwhile time.process_time() < 1.1: pass' >/dev/null 2>&1"
+        self.assertGreaterEqual(self.seconds_of(f"setsid {spin} & sleep 0.1"), 1)
 
 
 class Campaign(Folder):
