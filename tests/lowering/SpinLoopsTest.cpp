@@ -550,3 +550,35 @@ TEST(SpinLoops, TheUserSaysHowLongTheyWait) {
   EXPECT_TRUE(hasInOrder(lowered(wait).text(), {"spin.again:", "icmp eq i32 *, 1073741823"}));
   EXPECT_TRUE(hasInOrder(lowered(wait, quick).text(), {"spin.again:", "icmp eq i32 *, 4194304"}));
 }
+
+// Who has left by a branch is waited for, unless all of a warp meet before: members that were there
+// a moment ago do not.
+TEST(SpinLoops, MembersThatWereThereMeetNobodyElse) {
+  auto behind = [](const std::string &members) {
+    return treatment("setp.lt.u32 %p0, %r9, 16; @%p0 bra LEAVE; ld.global.u32 %r3, [%rd1+4];" +
+                     members + R"(
+      bar.warp.sync %r4;
+      W: ld.volatile.global.u32 %r0, [%rd0]; setp.lt.u32 %p2, %r0, 16; @%p2 bra W;
+      bra END;
+      LEAVE: red.global.add.u32 [%rd0], 1;
+      END:)");
+  };
+  const std::string there = behind("activemask.b32 %r4;"), unknown = behind("mov.u32 %r4, %r3;");
+  EXPECT_NE(there, unknown);
+  for (const char *members :
+       {"activemask.b32 %r2; and.b32 %r4, %r3, %r2;", "activemask.b32 %r2; and.b32 %r4, %r2, %r3;",
+        "activemask.b32 %r4; A: and.b32 %r4, %r4, %r3; setp.eq.u32 %p1, %r4, %r9; @%p1 bra A;",
+        "activemask.b32 %r2; A: mov.u32 %r4, %r2; mov.u32 %r2, %r4;"
+        "setp.eq.u32 %p1, %r4, %r9; @%p1 bra A;",
+        "activemask.b32 %r2; vote.sync.ballot.b32 %r4, %p0, %r2;"})
+    EXPECT_EQ(behind(members), there) << members;
+  for (const char *members : {"mov.u32 %r4, -1;", "mov.u32 %r2, %r3; and.b32 %r4, %r3, %r2;",
+                              "mov.u32 %r2, %r3; and.b32 %r4, %r2, %r3;",
+                              "activemask.b32 %r2; @%p0 mov.u32 %r2, %r3; mov.u32 %r4, %r2;",
+                              "A: mov.u32 %r2, %r3; mov.u32 %r3, %r2; and.b32 %r4, %r3, %r2;"
+                              "setp.eq.u32 %p1, %r4, %r9; @%p1 bra A;",
+                              "A: mov.u32 %r2, %r3; mov.u32 %r3, %r2; and.b32 %r4, %r2, %r3;"
+                              "setp.eq.u32 %p1, %r4, %r9; @%p1 bra A;",
+                              "vote.sync.ballot.b32 %r4, %p0, %r3;"})
+    EXPECT_EQ(behind(members), unknown) << members;
+}

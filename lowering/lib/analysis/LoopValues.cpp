@@ -214,10 +214,13 @@ bool LoopValues::isRetry(const ptx::Instruction &instruction) const {
     return (one == old && other == compared) || (one == compared && other == old);
   };
   const ptx::RegisterId one = instruction.operands[1].reg, other = instruction.operands[2].reg;
-  return any_of(instructions.set_bits(), [&](unsigned index) {
+  if (!swaps) {
+    swaps.emplace();
+    copy_if(instructions.set_bits(), std::back_inserter(*swaps),
+            [&](uint32_t index) { return isCompareAndSwap(function.body[index]); });
+  }
+  return any_of(*swaps, [&](uint32_t index) {
     const ptx::Instruction &swap = function.body[index];
-    if (!isCompareAndSwap(swap))
-      return false;
     const ptx::RegisterId old = swap.operands[0].reg, compared = swap.operands[2].reg;
     if (asksFor(one, other, old, compared) && isCopyOfOld(swap))
       return true;

@@ -52,6 +52,7 @@ private:
   bool isRenewed(const ptx::Instruction &swap) const;
 
   mutable llvm::DenseMap<uint32_t, llvm::SmallVector<uint32_t>> deciders; // that were asked for
+  mutable std::optional<llvm::SmallVector<uint32_t>> swaps; // all compare-and-swaps of the loop
 };
 
 } // namespace rubia::lowering

@@ -8,6 +8,7 @@
 #include "lowering/lib/waits/Polls.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/Sequence.h"
+#include <map>
 
 using namespace llvm;
 
@@ -18,6 +19,12 @@ extern const Operation Atom, Ld;
 namespace rubia::lowering {
 namespace {
 
+// Who may answer a poll: those who take other ways at these branches.
+struct Answering {
+  SmallVector<uint32_t> branches;
+  BitVector ways; // blocks beside from which an answer may be come to
+};
+
 // A loop that waits for whomever, and what follows it up to the last answer.
 struct Candidate {
   OwnWarpWait wait;
@@ -25,7 +32,7 @@ struct Candidate {
   SmallVector<uint32_t> answers; // instructions that may be come to from the loop
   SmallVector<uint32_t> answersBeside;
   BitVector answering;           // blocks beside with an answer by the same pointer
-  std::vector<BitVector> beside; // blocks of those who may answer, from each of wait.answered
+  std::vector<Answering> beside; // of each poll
   bool isKept = false;           // until its release, unless it needs turns
   bool needsTurns = false;       // what follows may answer those who are still in the loop
   bool isWatched = false;        // unless it is kept, or threads go on in turns
@@ -36,15 +43,10 @@ struct Candidate {
     append_range(answers, other.answers);
     append_range(answersBeside, other.answersBeside);
     answering |= other.answering;
-    for (auto [branch, ways] : zip(other.wait.answered, other.beside)) {
-      const auto *found = find(wait.answered, branch);
-      if (found == wait.answered.end()) {
+    for (uint32_t branch : other.wait.answered)
+      if (!is_contained(wait.answered, branch))
         wait.answered.push_back(branch);
-        beside.push_back(ways);
-      } else {
-        beside[size_t(found - wait.answered.begin())] |= ways;
-      }
-    }
+    append_range(beside, other.beside);
     isKept &= !other.needsTurns;
     needsTurns |= other.needsTurns;
     isWatched |= other.isWatched;
@@ -98,6 +100,8 @@ private:
   std::optional<Candidate> candidateFor(const ControlFlowGraph::Loop &loop) const;
   std::optional<Candidate> candidateFor(const LoopValues &loop, uint32_t index) const;
   void followFrom(const LoopValues &loop, Candidate &candidate) const;
+  BitVector reachedFrom(ArrayRef<uint32_t> from, const BitVector &blocks) const;
+  const BitVector &blocksBeside(size_t candidate, uint32_t branch) const;
   bool keptMayWaitFor(const Candidate &kept, const Candidate &other) const;
   Group emptyGroup() const {
     return {BitVector(unsigned(graph.blocks.size())), BitVector(unsigned(candidates.size()))};
@@ -116,6 +120,7 @@ private:
   std::vector<ControlFlowGraph::Loop> loops;
   BitVector forAll; // blocks with something that threads may have to take part in
   std::vector<Candidate> candidates;
+  mutable std::map<std::pair<size_t, uint32_t>, BitVector> beside; // that were asked for
 };
 
 void Search::findCandidates() {
@@ -186,20 +191,50 @@ std::optional<Candidate> Search::candidateFor(const LoopValues &loop, uint32_t i
   candidate.isKept = candidate.needsTurns && candidate.wait.release;
   const Answers answers(facts, loop, index, /*endsAreAnswers=*/!together, &forAll);
   candidate.answering.resize(unsigned(graph.blocks.size()));
-  for (uint32_t branch : branches)
-    if (answers.mayComeFrom(branch)) {
-      candidate.wait.answered.push_back(branch);
-      candidate.beside.push_back(answers.waysFrom(branch, forAll));
-      for (unsigned block : candidate.beside.back().set_bits())
-        for (uint32_t at = graph.blocks[block].first; at < graph.blocks[block].end; ++at)
-          if (answers.mayWrite(at)) {
-            candidate.answersBeside.push_back(at);
-            if (answers.mayBe(at))
-              candidate.answering.set(block);
-          }
-    }
+  copy_if(branches, std::back_inserter(candidate.wait.answered),
+          [&](uint32_t branch) { return answers.mayComeFrom(branch); });
+  if (!candidate.wait.answered.empty()) {
+    const ArrayRef<uint32_t> answered = candidate.wait.answered;
+    candidate.beside.push_back({candidate.wait.answered, answers.ways(forAll)});
+    SmallVector<uint32_t> from;
+    transform(answered, std::back_inserter(from),
+              [&](uint32_t branch) { return graph.blockOf(branch); });
+    for (unsigned block : reachedFrom(from, candidate.beside.back().ways).set_bits())
+      for (uint32_t at = graph.blocks[block].first; at < graph.blocks[block].end; ++at)
+        if (answers.mayWrite(at)) {
+          candidate.answersBeside.push_back(at);
+          if (answers.mayBe(at))
+            candidate.answering.set(block);
+        }
+  }
   candidate.isWatched = !releases && (!candidate.wait.answered.empty() || !together);
   return candidate;
+}
+
+// The blocks of some that are come to from others, by way of these alone.
+BitVector Search::reachedFrom(ArrayRef<uint32_t> from, const BitVector &blocks) const {
+  BitVector reached(unsigned(graph.blocks.size()));
+  SmallVector<uint32_t> open(from);
+  while (!open.empty())
+    for (uint32_t next : graph.blocks[open.pop_back_val()].successors)
+      if (blocks.test(next) && !reached.test(next)) {
+        reached.set(next);
+        open.push_back(next);
+      }
+  return reached;
+}
+
+// The blocks of those who may answer a candidate and take another way at a branch.
+const BitVector &Search::blocksBeside(size_t candidate, uint32_t branch) const {
+  auto [found, isNew] = beside.try_emplace({candidate, branch});
+  if (!isNew)
+    return found->second;
+  BitVector &result = found->second;
+  result.resize(unsigned(graph.blocks.size()));
+  for (const Answering &answering : candidates[candidate].beside)
+    if (is_contained(answering.branches, branch))
+      result |= reachedFrom(graph.blockOf(branch), answering.ways);
+  return result;
 }
 
 // What lies on ways from the loop to an answer, which come to nothing that is for all, nor to the
@@ -250,6 +285,10 @@ void Search::addWays(std::vector<Group> &groups) const {
     const Candidate &candidate = candidates[number];
     return candidate.needsTurns || (candidate.isWatched && !candidate.isKept);
   };
+  DenseMap<uint32_t, SmallVector<unsigned>> answering; // candidates, by branch
+  for (auto [number, candidate] : enumerate(candidates))
+    for (uint32_t branch : candidate.wait.answered)
+      answering[branch].push_back(unsigned(number));
   for (uint32_t branch : branches) {
     std::optional<bool> divides;
     auto mayDivide = [&] {
@@ -257,14 +296,10 @@ void Search::addWays(std::vector<Group> &groups) const {
         divides = facts.calls.mayDivide(branch);
       return *divides;
     };
-    SmallVector<std::pair<unsigned, const BitVector *>> waiting;
-    for (auto [number, candidate] : enumerate(candidates)) {
-      const auto *found = find(candidate.wait.answered, branch);
-      if (found != candidate.wait.answered.end() &&
-          (isOfMemory(candidate.wait.poll) || mayDivide()))
-        waiting.push_back(
-            {unsigned(number), &candidate.beside[size_t(found - candidate.wait.answered.begin())]});
-    }
+    SmallVector<unsigned> waiting = answering.lookup(branch);
+    erase_if(waiting, [&](unsigned number) {
+      return !isOfMemory(candidates[number].wait.poll) && !mayDivide();
+    });
     if (waiting.empty())
       continue;
     const BranchWays ways(function, graph, branch);
@@ -276,21 +311,21 @@ void Search::addWays(std::vector<Group> &groups) const {
               (takesTurns(one) && takesTurns(other))) &&
              ways.oneLeadsOnlyTo(header, otherHeader) && ways.oneLeadsOnlyTo(otherHeader, header);
     };
-    auto waitsInVain = [&](unsigned one, BitVector answers) {
+    auto waitsInVain = [&](unsigned one) {
+      if (!takesTurns(one) || isTable)
+        return takesTurns(one);
+      BitVector answers = blocksBeside(one, branch);
       answers &= candidates[one].answering;
-      return takesTurns(one) &&
-             (isTable ||
-              (answers.any() && ways.keepBothWaiting(candidates[one].wait.header, answers) &&
-               mayDivide()));
+      return answers.any() && ways.keepBothWaiting(candidates[one].wait.header, answers) &&
+             mayDivide();
     };
     Group group = emptyGroup();
-    for (auto [one, beside] : waiting)
-      if (waitsInVain(one, *beside) || any_of(waiting, [&, one = one](const auto &other) {
-            return waitEachOther(one, other.first);
-          })) {
+    for (unsigned one : waiting)
+      if (waitsInVain(one) ||
+          any_of(waiting, [&](unsigned other) { return waitEachOther(one, other); })) {
         group.members.set(one);
         group.blocks |= candidates[one].blocks;
-        group.blocks |= *beside;
+        group.blocks |= blocksBeside(one, branch);
       }
     if (group.members.any())
       add(groups, std::move(group));
@@ -307,9 +342,12 @@ bool Search::grow(Group &group) const {
       group.blocks |= candidate.blocks;
     }
     if (group.members.test(unsigned(number)))
-      for (auto [branch, ways] : zip(candidate.wait.answered, candidate.beside))
-        if (group.blocks.test(graph.blockOf(branch)) && group.blocks.anyCommon(ways))
-          group.blocks |= ways;
+      for (uint32_t branch : candidate.wait.answered)
+        if (group.blocks.test(graph.blockOf(branch))) {
+          const BitVector &ways = blocksBeside(number, branch);
+          if (group.blocks.anyCommon(ways))
+            group.blocks |= ways;
+        }
   }
   addBetween(group);
   return group.blocks != before.blocks || group.members != before.members;

@@ -173,33 +173,26 @@ bool Answers::mayComeFrom(uint32_t branch) const {
     return false;
   ArrayRef<uint32_t> ways = loop.graph.blocks[loop.graph.blockOf(branch)].successors;
   return any_of(ways, [&](uint32_t way) {
-    return comesTo(way, Goal::Loop) && any_of(ways, [&](uint32_t other) {
-             return other != way && comesTo(other, Goal::Answer);
+    return comingTo(Goal::Loop).test(way) && any_of(ways, [&](uint32_t other) {
+             return other != way && comingTo(Goal::Answer).test(other);
            });
   });
 }
 
-BitVector Answers::waysFrom(uint32_t branch, const BitVector &others) const {
-  const std::vector<ControlFlowGraph::Block> &blocks = loop.graph.blocks;
-  BitVector ways(unsigned(blocks.size()));
-  SmallVector<uint32_t> open{loop.graph.blockOf(branch)};
-  while (!open.empty())
-    for (uint32_t next : blocks[open.pop_back_val()].successors)
-      if (!ways.test(next) && !others.test(next) && !loop.blocks.test(next) &&
-          comesTo(next, Goal::Answer)) {
-        ways.set(next);
-        open.push_back(next);
-      }
-  return ways;
+BitVector Answers::ways(const BitVector &others) const {
+  BitVector result = comingTo(Goal::Answer);
+  result.reset(others);
+  result.reset(loop.blocks);
+  return result;
 }
 
-// Whether there is a way from a block to the loop, or to an answer without coming to the loop; in
+// The blocks from which there is a way to the loop, or to an answer without coming to the loop; in
 // either case without coming to where all meet.
-bool Answers::comesTo(uint32_t way, Goal goal) const {
+const BitVector &Answers::comingTo(Goal goal) const {
   std::optional<BitVector> &blocks = coming[size_t(goal)];
   if (!blocks)
     blocks = blocksThatComeTo(goal);
-  return blocks->test(way);
+  return *blocks;
 }
 
 // Backwards from where the goal is reached.

@@ -57,9 +57,9 @@ public:
   /// may write what is waited for: by an address that is made of the same variable.
   bool mayComeFrom(uint32_t branch) const;
 
-  /// The blocks on ways from such a branch to where it may be written, which come to none of
-  /// others.
-  llvm::BitVector waysFrom(uint32_t branch, const llvm::BitVector &others) const;
+  /// The blocks outside of the loop, without others, from which a way leads to where it may be
+  /// written.
+  llvm::BitVector ways(const llvm::BitVector &others) const;
 
   /// Whether an instruction outside of the loop writes by an address that is made of the same
   /// variable.
@@ -72,7 +72,7 @@ public:
 
 private:
   enum class Goal { Loop, Answer };
-  bool comesTo(uint32_t way, Goal goal) const;
+  const llvm::BitVector &comingTo(Goal goal) const;
   llvm::BitVector blocksThatComeTo(Goal goal) const;
 
   const WaitFacts &facts;

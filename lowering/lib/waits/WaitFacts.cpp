@@ -32,37 +32,54 @@ static std::vector<uint32_t> pollsOf(const ptx::Function &function) {
   return polls;
 }
 
-// Whether a membermask names nobody but threads that were there at an activemask.
-static bool isOfThoseThere(const WaitFacts &facts, const ptx::Operand &members,
-                           SmallDenseSet<ptx::RegisterId> &visited) {
-  if (members.kind != ptx::Operand::Kind::Register || visited.size() > kMaxValueSteps)
+// Whether an instruction writes those at an activemask, or none but threads of a mask that it
+// reads.
+static bool isPartOf(const ptx::Instruction &writer,
+                     function_ref<bool(const ptx::Operand &)> isMask) {
+  if (writer.op() == ptx::Op::Match || writer.op() == ptx::Op::Vote) {
+    const ptx::Operand *own = membersOf(writer);
+    return own && isMask(*own);
+  }
+  return writer.op() == ptx::Op::Activemask ||
+         ((writer.op() == ptx::Op::And || writer.op() == ptx::Op::Mov) &&
+          any_of(drop_begin(writer.operands), isMask));
+}
+
+// Whether a membermask names nobody but threads that were there at an activemask. Masks may be made
+// of themselves: all that it may be made of are taken for such until one is found not to be.
+static bool isOfThoseThere(const WaitFacts &facts, const ptx::Operand &members) {
+  if (members.kind != ptx::Operand::Kind::Register)
     return false;
-  if (!visited.insert(members.reg).second)
-    return true; // made of itself
-  auto isMadeOf = [&](const ptx::Operand &source) {
-    return isOfThoseThere(facts, source, visited);
+  const auto &body = facts.function.body;
+  SmallSetVector<ptx::RegisterId, 8> masks;
+  masks.insert(members.reg);
+  for (size_t i = 0; i < masks.size() && masks.size() <= kMaxValueSteps; ++i)
+    for (uint32_t writer : facts.definitions.of(masks[i]))
+      if (writer < body.size())
+        isPartOf(body[writer], [&](const ptx::Operand &source) {
+          if (source.kind == ptx::Operand::Kind::Register)
+            masks.insert(source.reg);
+          return false;
+        });
+  auto isMask = [&](const ptx::Operand &source) {
+    return source.kind == ptx::Operand::Kind::Register && masks.contains(source.reg);
   };
-  const ArrayRef<uint32_t> writers = facts.definitions.of(members.reg);
-  return !writers.empty() && all_of(writers, [&](uint32_t index) {
-    if (index >= facts.function.body.size())
-      return false;
-    const ptx::Instruction &writer = facts.function.body[index];
-    if (writer.op() == ptx::Op::Match || writer.op() == ptx::Op::Vote) {
-      const ptx::Operand *own = membersOf(writer);
-      return own && isMadeOf(*own);
-    }
-    return writer.op() == ptx::Op::Activemask ||
-           ((writer.op() == ptx::Op::And || writer.op() == ptx::Op::Mov) &&
-            any_of(drop_begin(writer.operands), isMadeOf));
-  });
+  auto isAnother = [&](ptx::RegisterId mask) {
+    const ArrayRef<uint32_t> writers = facts.definitions.of(mask);
+    return writers.empty() || any_of(writers, [&](uint32_t writer) {
+             return writer >= body.size() || !isPartOf(body[writer], isMask);
+           });
+  };
+  while (masks.remove_if(isAnother))
+    ;
+  return masks.contains(members.reg);
 }
 
 bool WaitFacts::mayMeet(uint32_t instruction) const {
   if (!ask(instruction, Question::Meets))
     return false;
   const ptx::Operand *members = membersOf(function.body[instruction]);
-  SmallDenseSet<ptx::RegisterId> visited;
-  return !members || !isOfThoseThere(*this, *members, visited);
+  return !members || !isOfThoseThere(*this, *members);
 }
 
 WaitFacts::WaitFacts(const ptx::Function &function, const CallFacts &calls)
