@@ -12,15 +12,8 @@
 #include "codegen/lib/errata/Negations.h"
 #include "codegen/lib/errata/RoundedProducts.h"
 #include "codegen/lib/errata/lanes/Ballots.h"
-#include "codegen/lib/speed/CallMasks.h"
-#include "codegen/lib/speed/DebugHistory.h"
-#include "codegen/lib/speed/DemandedBits.h"
 #include "codegen/lib/speed/Dominance.h"
-#include "codegen/lib/speed/InstructionHash.h"
 #include "codegen/lib/speed/KeptFunctions.h"
-#include "codegen/lib/speed/SplitCandidates.h"
-#include "codegen/lib/speed/SuperClasses.h"
-#include "codegen/lib/speed/UsedRegisters.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -33,13 +26,6 @@ Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsig
                                    EmitKind kind, RegisterUse *use) {
   searchForPhisByUses();
   askDominatorsDirectly();
-  skipEmptyDebugHistories();
-  hashInstructionsByWords();
-  demandBitsOfNearOperations();
-  rememberSuperClasses();
-  rememberCallMasks();
-  tryUnlikeRegistersOnly();
-  countRegistersByUnits();
   if (Error error = optimise(module, machine, optLevel))
     return error;
   protectRoundedProducts(module);

@@ -49,8 +49,6 @@ const TargetRegisterInfo &registersOf(const MachineInstr &inst) {
 
 } // namespace
 
-void rememberCallMasks() {}
-
 CallMaskAnswers callMaskAnswers() { return counts; }
 
 } // namespace rubia::codegen

@@ -7,9 +7,6 @@
 
 namespace rubia::codegen {
 
-/// Does nothing itself: who calls it has the function of here in his program.
-void rememberCallMasks();
-
 /// How many masks of calls this thread has looked up, and how many it knew.
 struct CallMaskAnswers {
   unsigned remembered = 0, found = 0;

@@ -12,8 +12,6 @@ namespace rubia::codegen {
 
 static std::atomic<bool> wasSkipped;
 
-void skipEmptyDebugHistories() {}
-
 bool wasDebugHistorySkipped() { return wasSkipped; }
 
 static bool hasDebugInstructions(const MachineFunction &function) {

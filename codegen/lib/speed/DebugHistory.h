@@ -7,9 +7,6 @@
 
 namespace rubia::codegen {
 
-/// Does nothing itself: who calls it has the function of here in his program.
-void skipEmptyDebugHistories();
-
 /// Whether this process has skipped one: not if LLVM has another function.
 bool wasDebugHistorySkipped();
 

@@ -11,8 +11,6 @@ namespace rubia::codegen {
 
 static std::atomic<bool> wasAsked;
 
-void demandBitsOfNearOperations() {}
-
 bool wereNearOperationsAsked() { return wasAsked; }
 
 /// How far up LLVM believes to be when it begins. It ends at SelectionDAG::MaxRecursionDepth.

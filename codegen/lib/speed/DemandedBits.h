@@ -9,9 +9,6 @@
 
 namespace rubia::codegen {
 
-/// Does nothing itself: who calls it has the function of here in his program.
-void demandBitsOfNearOperations();
-
 /// Whether this process has asked the function of here: not if LLVM has another one.
 bool wereNearOperationsAsked();
 

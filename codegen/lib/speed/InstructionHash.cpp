@@ -10,8 +10,6 @@ namespace rubia::codegen {
 
 static std::atomic<bool> wasAsked;
 
-void hashInstructionsByWords() {}
-
 bool wereInstructionsHashedByWords() { return wasAsked; }
 
 /// Equal operands (MachineOperand::isIdenticalTo) have equal words.

@@ -8,9 +8,6 @@
 
 namespace rubia::codegen {
 
-/// Does nothing itself: who calls it has the function of here in his program.
-void hashInstructionsByWords();
-
 /// Whether this process has asked the function of here: not if LLVM has another one.
 bool wereInstructionsHashedByWords();
 

@@ -75,8 +75,6 @@ void forgetTried() {
 
 } // namespace
 
-void tryUnlikeRegistersOnly() {}
-
 SplitCandidates splitCandidates() { return counts; }
 
 AllRegistersTried::AllRegistersTried() { ++triesAll; }

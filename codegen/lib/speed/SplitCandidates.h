@@ -10,9 +10,6 @@
 
 namespace rubia::codegen {
 
-/// Does nothing itself: who calls it has the functions of here in his program.
-void tryUnlikeRegistersOnly();
-
 /// How many registers this thread's allocations had LLVM look at to split values, and how many
 /// were like one before.
 struct SplitCandidates {

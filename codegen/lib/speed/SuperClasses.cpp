@@ -27,8 +27,6 @@ thread_local SuperClassAnswers counts;
 
 } // namespace
 
-void rememberSuperClasses() {}
-
 SuperClassAnswers superClassAnswers() { return counts; }
 
 } // namespace rubia::codegen

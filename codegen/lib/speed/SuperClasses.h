@@ -8,9 +8,6 @@
 
 namespace rubia::codegen {
 
-/// Does nothing itself: who calls it has the function of here in his program.
-void rememberSuperClasses();
-
 /// How many answers of this thread were remembered, and how many were LLVM's.
 struct SuperClassAnswers {
   unsigned remembered = 0, found = 0;

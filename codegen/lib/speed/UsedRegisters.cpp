@@ -40,8 +40,6 @@ bool isUsed(MCRegister reg) {
 
 } // namespace
 
-void countRegistersByUnits() {}
-
 unsigned registersAskedFor() { return asked; }
 
 SharingRegistersLookedUp::SharingRegistersLookedUp() { ++looksUp; }

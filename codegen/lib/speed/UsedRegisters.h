@@ -9,10 +9,6 @@
 
 namespace rubia::codegen {
 
-/// Does nothing itself: who calls it has the functions of here in his program. LLVM's calls may be
-/// weak (tools/build-llvm), for which the linker looks into no archive.
-void countRegistersByUnits();
-
 /// How many registers this thread was asked for while it counted.
 unsigned registersAskedFor();
 
