@@ -32,6 +32,7 @@
 #include "codegen/lib/errata/lanes/LoopCopies.h"
 #include "codegen/lib/errata/lanes/WideExchanges.h"
 #include "codegen/lib/speed/AsmMemory.h"
+#include "codegen/lib/speed/KeptByThread.h"
 #include "codegen/lib/speed/KeptFunctions.h"
 #include "codegen/lib/speed/KillFlags.h"
 #include "codegen/lib/speed/LimitedSinking.h"
@@ -201,8 +202,10 @@ private:
 /// costs more than a small kernel does in them: 1.5 of 3 ms.
 std::unique_ptr<BackEnd> &keptBackEnd(const TargetMachine &machine, bool hasVariables) {
   // Made behind the machines, whose passes these are, so that they end before them.
-  thread_local std::map<std::pair<const TargetMachine *, bool>, std::unique_ptr<BackEnd>> backEnds;
-  return backEnds[{&machine, hasVariables}];
+  thread_local KeptByThread<
+      std::map<std::pair<const TargetMachine *, bool>, std::unique_ptr<BackEnd>>>
+      backEnds;
+  return (*backEnds)[{&machine, hasVariables}];
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 // no assertions and a broken module would become broken code.
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/Diagnostics.h"
+#include "codegen/lib/speed/KeptByThread.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -151,10 +152,11 @@ Error verify(Module &module, const Twine &when) {
 }
 
 Expected<TargetMachine *> targetMachine(const TargetId &target, unsigned optLevel) {
-  thread_local std::map<std::tuple<std::string, std::string, unsigned>,
-                        std::unique_ptr<TargetMachine>>
+  thread_local KeptByThread<
+      std::map<std::tuple<std::string, std::string, unsigned>, std::unique_ptr<TargetMachine>>>
       machines;
-  std::unique_ptr<TargetMachine> &machine = machines[{target.processor, target.features, optLevel}];
+  std::unique_ptr<TargetMachine> &machine =
+      (*machines)[{target.processor, target.features, optLevel}];
   if (machine)
     return machine.get();
   initializeTarget();

@@ -4,6 +4,7 @@
 // result.
 #include "codegen/lib/check/FunctionCode.h"
 #include "codegen/Codegen.h"
+#include "codegen/lib/speed/KeptByThread.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/AMDHSAKernelDescriptor.h"
 #include "llvm/Support/Endian.h"
@@ -166,8 +167,10 @@ static std::vector<DecodedInstruction> decode(const Disassembler &disassembler,
 
 Expected<std::shared_ptr<const Disassembler>> disassemblerFor(const std::string &processor,
                                                               bool isWave64) {
-  thread_local std::map<std::pair<std::string, bool>, std::shared_ptr<const Disassembler>> kept;
-  std::shared_ptr<const Disassembler> &one = kept[{processor, isWave64}];
+  thread_local KeptByThread<
+      std::map<std::pair<std::string, bool>, std::shared_ptr<const Disassembler>>>
+      kept;
+  std::shared_ptr<const Disassembler> &one = (*kept)[{processor, isWave64}];
   if (!one) {
     auto made = Disassembler::create(processor, isWave64);
     if (!made)
