@@ -122,8 +122,9 @@ int writeOutputs(const CompileOptions &options, const std::vector<Output> &outpu
       outs() << output.bytes;
     return kDone;
   }
-  bool toFile =
-      outputs.size() == 1 && !options.output.empty() && !sys::fs::is_directory(options.output);
+  const bool isFolder =
+      StringRef(options.output).ends_with("/") || sys::fs::is_directory(options.output);
+  const bool toFile = outputs.size() == 1 && !options.output.empty() && !isFolder;
   std::string folder = options.output.empty() ? "." : options.output;
   if (!toFile)
     if (std::error_code error = sys::fs::create_directories(folder))
