@@ -4,7 +4,7 @@
 // no assertions and a broken module would become broken code.
 #include "codegen/lib/Translate.h"
 #include "codegen/lib/Diagnostics.h"
-#include "codegen/lib/speed/KeptByThread.h"
+#include "codegen/lib/KeptByThread.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"

@@ -202,10 +202,11 @@ bool ModuleParser::parseHeader() {
   return parseTarget();
 }
 
-static constexpr std::pair<unsigned, unsigned> kNewestVersion{9, 1};
+// The table has all of the first, and some instructions of those up to the second.
+static constexpr std::pair<unsigned, unsigned> kNewestWholeVersion{9, 1}, kNewestVersion{9, 3};
 
 bool ModuleParser::isOfNewerVersion() const {
-  return std::pair(module.versionMajor, module.versionMinor) > kNewestVersion;
+  return std::pair(module.versionMajor, module.versionMinor) > kNewestWholeVersion;
 }
 
 bool ModuleParser::parseVersion() {
@@ -217,7 +218,7 @@ bool ModuleParser::parseVersion() {
       minor.getAsInteger(10, module.versionMinor) || module.versionMajor < 1 ||
       module.versionMajor > 99 || module.versionMinor > 9)
     return expectedHere("a version such as 8.0");
-  if (isOfNewerVersion())
+  if (std::pair(module.versionMajor, module.versionMinor) > kNewestVersion)
     warning(token.offset, "PTX " + Twine(version) + " is newer than " +
                               Twine(kNewestVersion.first) + "." + Twine(kNewestVersion.second) +
                               ", the newest version that is known");

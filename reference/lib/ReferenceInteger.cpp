@@ -173,6 +173,20 @@ Reference szext(Words &words, IntegerType type) {
   };
 }
 
+// clmad.(lo|hi).u64 d, a, b, c: half of a * b, plus c, all without carries.
+Reference clmad(Words &words) {
+  const bool isHigh = words.take("hi");
+  if (!isHigh && !words.take("lo"))
+    return {};
+  return [=](const ReferenceInputs &in) {
+    unsigned __int128 product = 0;
+    for (unsigned bit = 0; bit < 64; ++bit)
+      if (in.source[1] >> bit & 1)
+        product ^= static_cast<unsigned __int128>(in.source[0]) << bit;
+    return ReferenceOutput{uint64_t(isHigh ? product >> 64 : product) ^ in.source[2]};
+  };
+}
+
 Reference bmsk(Words &words) {
   bool wrapping = words.take("wrap");
   if (!wrapping && !words.take("clamp"))
@@ -300,6 +314,8 @@ Reference integerReference(Words &words) {
     return fns;
   if (op == "szext")
     return szext(words, type);
+  if (op == "clmad")
+    return clmad(words);
   if (op == "bmsk")
     return bmsk(words);
   return {};

@@ -24,13 +24,13 @@ std::string firstMessage(const std::string &text) {
 
 TEST(PtxDirectives, WarnOfNewerVersions) {
   std::string body = "\n.target sm_90\n.address_size 64\n.entry k() { ret; }";
-  ParseResult result = parse("t.ptx", ".version 9.2" + body);
+  ParseResult result = parse("t.ptx", ".version 9.4" + body);
   EXPECT_FALSE(result.hasErrors());
   ASSERT_EQ(result.diagnostics.size(), 1u);
   EXPECT_EQ(result.diagnostics[0].severity, Severity::Warning);
   EXPECT_EQ(result.diagnostics[0].message,
-            "PTX 9.2 is newer than 9.1, the newest version that is known");
-  EXPECT_EQ(firstMessage(".version 9.1" + body), "");
+            "PTX 9.4 is newer than 9.3, the newest version that is known");
+  EXPECT_EQ(firstMessage(".version 9.3" + body), "");
   EXPECT_EQ(firstMessage(".version 7.8" + body), "");
 }
 

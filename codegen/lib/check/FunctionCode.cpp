@@ -4,7 +4,7 @@
 // result.
 #include "codegen/lib/check/FunctionCode.h"
 #include "codegen/Codegen.h"
-#include "codegen/lib/speed/KeptByThread.h"
+#include "codegen/lib/KeptByThread.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/AMDHSAKernelDescriptor.h"
 #include "llvm/Support/Endian.h"

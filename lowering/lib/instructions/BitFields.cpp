@@ -8,7 +8,7 @@
 using namespace llvm;
 
 namespace rubia::ptx::Mod {
-extern const Modifier Wrap;
+extern const Modifier Lo, Wrap;
 } // namespace rubia::ptx::Mod
 
 namespace rubia::lowering {
@@ -71,6 +71,42 @@ Expected<Value *> lowerBfi(FunctionLowering &fn, const ptx::Instruction &) {
   Value *mask = shiftLeft(b, lowOnes(b, field->getType(), length), position);
   return b.CreateOr(b.CreateAnd(shiftLeft(b, field, position), mask),
                     b.CreateAnd(base, b.CreateNot(mask)));
+}
+
+// The low half of a product without carries. Of each factor every fourth bit is taken: the sums of
+// a multiplication then have room for 15 in front of the next bit that counts, and only the topmost
+// comes to 16, which leaves the number.
+static Value *carrylessProduct(IRBuilder<> &b, Value *x, Value *y) {
+  constexpr uint64_t kEachFourth = 0x1111111111111111;
+  auto each = [&](Value *value, unsigned from) { return b.CreateAnd(value, kEachFourth << from); };
+  Value *ofX[4], *ofY[4], *result = b.getInt64(0);
+  for (unsigned i = 0; i < 4; ++i) {
+    ofX[i] = each(x, i);
+    ofY[i] = each(y, i);
+  }
+  for (unsigned bits = 0; bits < 4; ++bits) {
+    Value *sum = b.getInt64(0);
+    for (unsigned i = 0; i < 4; ++i)
+      sum = b.CreateXor(sum, b.CreateMul(ofX[i], ofY[(bits - i) % 4]));
+    result = b.CreateOr(result, each(sum, bits));
+  }
+  return result;
+}
+
+// clmad.(lo|hi).u64 d, a, b, c   PTX ISA: integer-arithmetic-instructions-clmad
+// Half of the product of a and b without carries, and c is added without any.
+Expected<Value *> lowerClmad(FunctionLowering &fn, const ptx::Instruction &inst) {
+  IRBuilder<> &b = fn.builder();
+  Value *x = fn.source(0), *y = fn.source(1), *product;
+  if (inst.spelling->has(ptx::Mod::Lo)) {
+    product = carrylessProduct(b, x, y);
+  } else { // the same from the other end: of 127 bits, the 63 above the low half
+    auto reversed = [&](Value *value) {
+      return b.CreateUnaryIntrinsic(Intrinsic::bitreverse, value);
+    };
+    product = b.CreateLShr(reversed(carrylessProduct(b, reversed(x), reversed(y))), 1);
+  }
+  return b.CreateXor(product, fn.source(2));
 }
 
 // szext.(clamp|wrap).(u32|s32) d, a, b   PTX ISA: integer-arithmetic-instructions-szext

@@ -67,7 +67,7 @@ static unsigned storedBits(Kind kind) {
   return std::max(bitsOf(kind) < 16 ? 32u : 0u, bitsOf(kind));
 }
 
-static const char *const kHeader = ".version 8.8\n.target sm_100\n.address_size 64\n";
+static const char *const kHeader = ".version 9.3\n.target sm_100\n.address_size 64\n";
 
 static std::string entryText(StringRef name, StringRef body, Kind result, ArrayRef<Kind> sources) {
   std::string text;

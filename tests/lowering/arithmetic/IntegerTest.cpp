@@ -422,6 +422,19 @@ TEST(IntegerArithmetic, SignExtendAndMask) {
   }
 }
 
+TEST(IntegerArithmetic, ProductsWithoutCarries) {
+  for (bool isHigh : {false, true})
+    check({std::string("clmad.") + (isHigh ? "hi" : "lo") + ".u64 d, a, b, c",
+           Kind::I64,
+           {Kind::I64, Kind::I64, Kind::I64},
+           [=](uint64_t a, uint64_t b, uint64_t c, uint64_t) {
+             for (unsigned bit = 0; bit < 64; ++bit)
+               if (b >> bit & 1)
+                 c ^= isHigh ? (bit ? a >> (64 - bit) : 0) : a << bit;
+             return c;
+           }});
+}
+
 // PTX ISA: integer-arithmetic-instructions-fns, the pseudocode.
 static uint64_t findNthSet(uint32_t mask, uint32_t base, int32_t offset) {
   if (offset == INT32_MIN)

@@ -33,9 +33,9 @@ void checkConversion(const std::string &mnemonic, const std::string &body, Kind 
   ASSERT_TRUE(bool(reference)) << toString(reference.takeError());
   std::string text = kernelText(
       "  .reg .b8 b0, b1;\n  .reg .b16 h0, h1;\n  .reg .b32 w;\n" + body + ";", result, sources);
-  const std::string kHeader = ".version 8.8\n.target sm_100\n";
+  const std::string kHeader = ".version 9.3\n.target sm_100\n";
   ASSERT_EQ(text.find(kHeader), 0u);
-  text = ".version 9.1\n.target sm_100a\n" + text.substr(kHeader.size());
+  text = ".version 9.3\n.target sm_100a\n" + text.substr(kHeader.size());
   expectDefinedEverywhere(lowerToIr(text, setup));
   if (tuples.empty()) {
     std::vector<Operands> all = operandsFor(sources);

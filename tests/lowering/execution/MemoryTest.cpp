@@ -361,3 +361,32 @@ TEST(MemoryExecution, EveryTypeByEveryAccess) {
             << arch << ", access " << i << ", byte " << byte;
   }
 }
+
+TEST(MemoryExecution, MmioOfEverySize) {
+  struct Type {
+    const char *name, *reg;
+    size_t bytes;
+  };
+  const Type types[] = {{"u8", "%r0", 1},  {"b16", "%rs0", 2}, {"u32", "%r0", 4},
+                        {"f32", "%f0", 4}, {"s64", "%rd0", 8}, {"b128", "%q0", 16}};
+  std::string body = ".reg .b128 %q0;\n";
+  std::vector<uint32_t> expected = counting(128);
+  auto *bytes = reinterpret_cast<uint8_t *>(expected.data());
+  size_t offset = 0;
+  for (const auto &[load, store] : {std::pair{".relaxed.sys.global.", ".release.sys."},
+                                    std::pair{".acquire.sys.", ".relaxed.sys.global."}})
+    for (const Type &type : types) {
+      const std::string reg = type.reg, name = type.name, from = std::to_string(offset),
+                        to = std::to_string(offset + 256);
+      body += "ld.mmio" + (load + name) + " " + reg + ", [%buf+" + from + "];\n" + "st.mmio" +
+              (store + name) + " [%buf+" + to + "], " + reg + ";\n";
+      std::memcpy(bytes + 256 + offset, bytes + offset, type.bytes);
+      offset += 16;
+    }
+  std::string ptx = executable(body);
+  for (auto [from, to] : {std::pair{"sm_80", "sm_90"}, std::pair{".version 8.0", ".version 9.3"}})
+    ptx.replace(ptx.find(from), strlen(from), to);
+  Form form;
+  form.block = {1, 1, 1};
+  EXPECT_EQ(runAll(ptx, counting(128), form), expected);
+}
