@@ -146,6 +146,7 @@ static Result destroyStream(Context &context, Stream *stream) {
     freeWorkspace(owner, stream);
     owner.pending.detach(stream->hip);
     owner.gates.forget(stream->hip);
+    forgetPooledStream(stream->hip);
     return owner.check(hip().call<hipStreamDestroy>(stream->hip));
   });
   delete stream;
