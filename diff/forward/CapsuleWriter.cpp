@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace rubia::capsule;
@@ -19,6 +20,11 @@ Digest digestOf(const void *data, size_t size) {
   return digest;
 }
 
+// Not by the C library, whose fstat only newer ones have under this name.
+static bool describe(int file, struct stat &status) {
+  return syscall(SYS_fstat, file, &status) == 0;
+}
+
 const char *CapsuleWriter::open(const char *path) {
   const int opened = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (opened < 0)
@@ -29,7 +35,7 @@ const char *CapsuleWriter::open(const char *path) {
   if (file != opened)
     ::close(opened);
   struct stat status;
-  if (file < 0 || fstat(file, &status))
+  if (file < 0 || !describe(file, status))
     return strerror(errno);
   device = status.st_dev;
   inode = status.st_ino;
@@ -48,7 +54,7 @@ const char *CapsuleWriter::open(const char *path) {
 // another file's.
 bool CapsuleWriter::isOurs() const {
   struct stat status;
-  return file >= 0 && !fstat(file, &status) && status.st_dev == device && status.st_ino == inode;
+  return file >= 0 && describe(file, status) && status.st_dev == device && status.st_ino == inode;
 }
 
 void CapsuleWriter::close() {
