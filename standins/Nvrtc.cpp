@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // libnvrtc: NVIDIA's own compiles to PTX, and where SASS is asked for a cubin of the stand-ins
 // comes out. docs/standins.md.
+#include "input/Writing.h"
 #include "ptx-frontend/RegisterLimit.h"
 #include "standins/Assembler.h"
 #include "standins/lib/RealLibrary.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/raw_ostream.h"
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -41,7 +41,7 @@ void *realFunction(const char *name) {
   if (!failure)
     return realLibrary().symbol(name);
   const std::string text = toString(std::move(failure));
-  static const bool isTold = (errs() << "rubia: " << text << "\n", true);
+  static const bool isTold = (input::tell("rubia: " + text + "\n"), true);
   (void)isTold;
   return nullptr;
 }

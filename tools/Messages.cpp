@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every command says, and how.
 #include "input/Printable.h"
+#include "input/Writing.h"
 #include "tools/Commands.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -14,8 +16,28 @@ raw_ostream &printed() {
   return stream;
 }
 
+namespace {
+/// A program that `rubia run` is to start is started, and its status told, whoever reads stderr.
+class StandardError : public raw_ostream {
+public:
+  StandardError() : raw_ostream(/*unbuffered=*/true) {}
+
+private:
+  void write_impl(const char *data, size_t size) override {
+    (void)input::writeAll(STDERR_FILENO, StringRef(data, size));
+    written += size;
+  }
+  uint64_t current_pos() const override { return written; }
+  uint64_t written = 0;
+};
+StandardError &standardError() {
+  static auto &stream = *new StandardError;
+  return stream;
+}
+} // namespace
+
 raw_ostream &messages() {
-  static input::PrintableStream stream(errs());
+  static input::PrintableStream stream(standardError());
   return stream;
 }
 
@@ -39,7 +61,7 @@ int fail(StringRef message) {
   const bool placed = message.contains(": error: ");
   if (!placed && isColoured()) {
     messages() << "rubia: ";
-    errs() << "\x1b[1;31merror:\x1b[0m ";
+    standardError() << "\x1b[1;31merror:\x1b[0m ";
     messages() << message << "\n";
   } else {
     messages() << (placed ? "" : "rubia: error: ") << message << "\n";

@@ -3,6 +3,8 @@
 #include "llvm-c/blake3.h"
 #include <cerrno>
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace rubia::capsule;
@@ -18,10 +20,25 @@ Digest digestOf(const void *data, size_t size) {
   return digest;
 }
 
+// Not by the C library, whose fstat only newer ones have under this name.
+static bool describe(int file, struct stat &status) {
+  return syscall(SYS_fstat, file, &status) == 0;
+}
+
 const char *CapsuleWriter::open(const char *path) {
-  file = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0)
+  const int opened = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (opened < 0)
     return strerror(errno);
+  // Not under the number of a standard stream that the program was started without: what it prints
+  // would go here.
+  file = opened > STDERR_FILENO ? opened : fcntl(opened, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (file != opened)
+    ::close(opened);
+  struct stat status;
+  if (file < 0 || !describe(file, status))
+    return strerror(errno);
+  device = status.st_dev;
+  inode = status.st_ino;
   FileHeader header{};
   memcpy(header.magic, kMagic, sizeof(kMagic));
   header.version = kFormatVersion;
@@ -33,13 +50,24 @@ const char *CapsuleWriter::open(const char *path) {
   return problem;
 }
 
+// False where the program has closed all descriptors that it does not know: the number may be
+// another file's.
+bool CapsuleWriter::isOurs() const {
+  struct stat status;
+  return file >= 0 && describe(file, status) && status.st_dev == device && status.st_ino == inode;
+}
+
 void CapsuleWriter::close() {
-  if (file >= 0)
+  if (isOurs())
     ::close(file);
   file = -1;
 }
 
 bool CapsuleWriter::put(const void *data, size_t size) {
+  if (!isOurs()) {
+    errno = EBADF;
+    return false;
+  }
   const auto *from = static_cast<const uint8_t *>(data);
   while (size) {
     const ssize_t done = ::write(file, from, size);
@@ -99,7 +127,7 @@ Digest CapsuleWriter::write(RecordType type, const void *data, size_t size) {
   fprintf(stderr, "rubia capture: the recording ends here: %s\n", strerror(errno));
   // What was begun is taken back; a file that cannot be cut has an incomplete last record, which
   // readers pass over.
-  if (!ftruncate(file, off_t(before)))
+  if (isOurs() && !ftruncate(file, off_t(before)))
     written = before;
   close();
   return digest;

@@ -28,9 +28,12 @@ public:
 
 private:
   bool isNew(const Digest &digest, capsule::RecordType type);
+  bool isOurs() const;
   bool put(const void *data, size_t size);
 
   int file = -1;
+  dev_t device = 0; // with `inode`: of the file, whatever has its number
+  ino_t inode = 0;
   uint64_t written = 0;
   Array<Digest> table; // open addressing; zeros are free
   size_t used = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/CheckReports.h"
 #include "emulator/hip/Allocations.h"
+#include "input/Writing.h"
 #include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include <unistd.h>
 
@@ -36,10 +36,8 @@ public:
     raw_string_ostream(line) << json::Value(std::move(report)) << "\n";
     std::lock_guard<std::mutex> lock(mutex);
     *out << line;
-    if (!out->has_error())
-      return;
-    complain("RUBIA_EMULATOR_REPORTS: " + out->error().message());
-    out->clear_error();
+    if (std::error_code error = out->takeError())
+      complain("RUBIA_EMULATOR_REPORTS: " + error.message());
   }
 
 private:
@@ -48,15 +46,11 @@ private:
     if (path.empty())
       return;
     std::error_code error;
-    out = std::make_unique<raw_fd_ostream>(path, error, sys::fs::OF_Append);
-    if (error) {
+    out = input::KeptFile::append(path, error);
+    if (!out)
       problem = "RUBIA_EMULATOR_REPORTS: " + path + ": " + error.message();
-      out.reset();
-      return;
-    }
-    out->SetUnbuffered();
   }
-  std::unique_ptr<raw_fd_ostream> out;
+  std::unique_ptr<input::KeptFile> out;
   std::string problem;
   std::mutex mutex;
 };

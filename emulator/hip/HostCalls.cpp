@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/HostCalls.h"
+#include "emulator/lib/machine/ThreadSignals.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -39,6 +40,7 @@ Expected<std::unique_ptr<HostCalls>> HostCalls::start(uint64_t waves) {
   if (!memory)
     return memory.takeError();
   std::unique_ptr<HostCalls> calls(new HostCalls(std::move(*memory), count));
+  const NewThreadsTakeNoSignals guard;
   try {
     calls->thread = std::thread([served = calls.get()] { served->serve(); });
   } catch (const std::system_error &error) {

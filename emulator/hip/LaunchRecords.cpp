@@ -2,7 +2,6 @@
 #include "emulator/hip/LaunchRecords.h"
 #include "emulator/hip/Api.h"
 #include "settings/Settings.h"
-#include "llvm/Support/FileSystem.h"
 
 using namespace llvm;
 
@@ -13,15 +12,14 @@ extern const Setting emulatorProfile, emulatorStats, emulatorTrace, emulatorTrac
 namespace rubia::emulator::hip {
 
 /// Null if the setting names none.
-static Expected<std::shared_ptr<raw_fd_ostream>> open(settings::Setting id,
-                                                      const std::string &path) {
+static Expected<std::shared_ptr<input::KeptFile>> open(settings::Setting id,
+                                                       const std::string &path) {
   if (path.empty())
     return nullptr;
   std::error_code error;
-  auto file = std::make_shared<raw_fd_ostream>(path, error, sys::fs::OF_Append);
-  if (error)
+  std::shared_ptr<input::KeptFile> file = input::KeptFile::append(path, error);
+  if (!file)
     return createStringError(settings::rowOf(id).variable + ": " + path + ": " + error.message());
-  file->SetUnbuffered();
   return file;
 }
 
@@ -31,7 +29,7 @@ Expected<LaunchRecords> LaunchRecords::of(const settings::Settings &settings) {
   const struct {
     settings::Setting id;
     std::string path;
-    std::shared_ptr<raw_fd_ostream> &file;
+    std::shared_ptr<input::KeptFile> &file;
   } files[] = {{Id::emulatorStats, settings.text(Id::emulatorStats), records.stats},
                {Id::emulatorProfile, settings.text(Id::emulatorProfile), records.profile},
                {Id::emulatorTrace, settings.text(Id::emulatorTrace), records.trace}};
@@ -59,7 +57,7 @@ void LaunchRecords::request(Launch &launch) const {
 }
 
 void LaunchRecords::write(const Launch &launch, const Statistics &statistics) const {
-  for (raw_fd_ostream *file : {stats.get(), profile.get()}) {
+  for (input::KeptFile *file : {stats.get(), profile.get()}) {
     if (!file)
       continue;
     Statistics shown = statistics;
@@ -69,15 +67,13 @@ void LaunchRecords::write(const Launch &launch, const Statistics &statistics) co
     raw_string_ostream os(text);
     writeJson(os, launch, shown);
     *file << text + "\n";
-    if (file->has_error()) {
-      complain("statistics: " + file->error().message());
-      file->clear_error();
-    }
+    if (std::error_code error = file->takeError())
+      complain("statistics: " + error.message());
   }
-  if (trace && trace->has_error()) {
-    complain("RUBIA_EMULATOR_TRACE: " + trace->error().message());
-    trace->clear_error();
-  }
+  if (!trace)
+    return;
+  if (std::error_code error = trace->takeError())
+    complain("RUBIA_EMULATOR_TRACE: " + error.message());
 }
 
 } // namespace rubia::emulator::hip

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "emulator/Emulator.h"
-#include "llvm/Support/raw_ostream.h"
+#include "input/Writing.h"
 
 namespace rubia::emulator::hip {
 
@@ -23,7 +23,7 @@ public:
 
 private:
   /// From any thread: each record is written at one go.
-  std::shared_ptr<llvm::raw_fd_ostream> stats, profile, trace;
+  std::shared_ptr<input::KeptFile> stats, profile, trace;
   TraceRequest traceRequest;
 };
 

@@ -7,7 +7,6 @@
 #include "emulator/hip/Graph.h"
 #include "emulator/hip/ProcessSharing.h"
 #include "settings/Settings.h"
-#include "llvm/Support/raw_ostream.h"
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -239,7 +238,7 @@ hipError_t submitCopy(Stream &stream, const CopyOperation &copy, bool wait) {
 }
 
 hipError_t refuseInCapture(const char *function) {
-  llvm::errs() << "rubia emulator: " << function << ": not supported while a stream is captured\n";
+  complain(llvm::Twine(function) + ": not supported while a stream is captured");
   return hipErrorNotSupported;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/PrintfBuffer.h"
+#include "emulator/hip/Api.h"
 #include "emulator/hip/PrintfMessages.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 using support::endian::read32le;
@@ -64,8 +64,8 @@ Error PrintfBuffer::print() {
     printMessage(toStderr, formatPrintf(format->second, ArrayRef(words).drop_front()));
   }
   if (taken > room || !rest.empty())
-    errs() << "rubia emulator: kernels printed more than the buffer of " << kBufferBytes
-           << " bytes holds, or ended while they did: the rest is lost\n";
+    complain("kernels printed more than the buffer of " + Twine(kBufferBytes) +
+             " bytes holds, or ended while they did: the rest is lost");
   return Error::success();
 }
 

@@ -3,7 +3,6 @@
 #include "emulator/hip/Events.h"
 #include "emulator/hip/Operation.h"
 #include "emulator/hip/TextureReferences.h"
-#include "llvm/Support/raw_ostream.h"
 #include <cstring>
 
 using namespace llvm;
@@ -138,7 +137,7 @@ void **__hipRegisterFatBinary(const void *data) {
   if (wrapper && wrapper->magic == kWrapperMagic && wrapper->version == 1)
     binary->image = wrapper->image;
   else
-    errs() << "rubia emulator: a fat binary of an unknown kind was registered\n";
+    complain("a fat binary of an unknown kind was registered");
   return reinterpret_cast<void **>(binary);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/SharedFile.h"
+#include "input/Writing.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
@@ -44,7 +45,8 @@ uint64_t startOf(int process) {
 
 std::shared_ptr<SharedFile> SharedFile::create(uint64_t bytes, Use use, unsigned device,
                                                uint32_t flags) {
-  const int fd = memfd_create("rubia", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int fd =
+      input::besideStandardStreams(memfd_create("rubia", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd < 0)
     return nullptr;
   std::shared_ptr<SharedFile> file(new SharedFile(fd, bytes, device, flags));
@@ -103,7 +105,7 @@ std::shared_ptr<SharedFile> openNamed(const SharedName &name, SharedFile::Use us
   // Not opened before it is known to be a file: opening a device or a pipe may have effects.
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_ino != name.file)
     return nullptr;
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = input::besideStandardStreams(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (fd < 0)
     return nullptr;
   if (fstat(fd, &status) != 0 || status.st_ino != name.file) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/hip/Stream.h"
 #include "emulator/hip/Api.h"
+#include "emulator/lib/machine/ThreadSignals.h"
 #include <system_error>
 
 namespace rubia::emulator::hip {
@@ -27,6 +28,18 @@ std::chrono::steady_clock::time_point Completion::time() {
   return finished;
 }
 
+// A thread that had the stream from its handle may be on its way to it while another one destroys
+// it: it is there for a while, and takes no more work.
+static void retire(Stream *stream) {
+  constexpr size_t kKept = 256;
+  static auto &mutex = *new std::mutex;
+  static auto &retired = *new std::deque<std::unique_ptr<Stream>>;
+  std::lock_guard<std::mutex> lock(mutex);
+  retired.emplace_back(stream);
+  if (retired.size() > kKept)
+    retired.pop_front();
+}
+
 CompletionRef Stream::enqueue(std::function<void()> work, std::vector<CompletionRef> after) {
   auto completion = std::make_shared<Completion>();
   std::lock_guard<std::mutex> lock(mutex);
@@ -41,6 +54,7 @@ CompletionRef Stream::enqueue(std::function<void()> work, std::vector<Completion
 }
 
 bool Stream::start() {
+  const NewThreadsTakeNoSignals guard;
   try {
     std::thread([this] { run(); }).detach();
     started = true;
@@ -67,7 +81,7 @@ void Stream::run() {
     item.work();
     item.completion->finish();
   }
-  delete this;
+  retire(this);
 }
 
 void Stream::synchronize() {
@@ -130,7 +144,7 @@ void StreamSet::destroy(Stream *stream) {
     stream->changed.notify_all();
   }
   if (neverRan)
-    delete stream;
+    retire(stream);
 }
 
 void StreamSet::forgetFinished() {
@@ -151,6 +165,11 @@ void StreamSet::reset() {
 CompletionRef StreamSet::enqueue(Stream &stream, std::function<void()> work,
                                  std::vector<CompletionRef> after) {
   std::lock_guard<std::mutex> lock(mutex);
+  if (&stream != nullStream && !streams.contains(&stream)) { // destroyed meanwhile
+    auto none = std::make_shared<Completion>();
+    none->finish();
+    return none;
+  }
   auto waitFor = [&](Stream &other) {
     std::lock_guard<std::mutex> otherLock(other.mutex);
     if (other.last)

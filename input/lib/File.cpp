@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/File.h"
+#include "input/Writing.h"
 #include "llvm/ADT/Twine.h"
 #include <cerrno>
 #include <cstring>
@@ -34,7 +35,8 @@ Expected<File> File::open(StringRef name, Accept accept) {
   // Who opens a FIFO lets its writer go on: if it is not to be read, it is not opened.
   if (accept != Accept::PipesToo && !stat(path.c_str(), &status) && S_ISFIFO(status.st_mode))
     return File(path, -1, 0).failure("not a regular file", std::errc::not_supported);
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  int fd =
+      besideStandardStreams(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (fd < 0)
     return systemError(path);
   File file(path, fd, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/FileDescriptor.h"
+#include "input/Writing.h"
 #include <cerrno>
-#include <csignal>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +10,8 @@
 using namespace llvm;
 
 namespace rubia::runtime {
+
+FileDescriptor::FileDescriptor(int opened) : fd(input::besideStandardStreams(opened)) {}
 
 FileDescriptor &FileDescriptor::operator=(FileDescriptor &&other) noexcept {
   if (this != &other) {
@@ -66,37 +68,8 @@ static ssize_t sendPart(int fd, const void *data, size_t size) {
   return n < 0 && errno == ENOTSOCK ? write(fd, data, size) : n;
 }
 
-namespace {
-// A file that grows beyond RLIMIT_FSIZE raises SIGXFSZ, which would end the program: here it is an
-// error like a full disk.
-class NoFileSizeSignal {
-public:
-  NoFileSizeSignal() {
-    sigemptyset(&signal);
-    sigaddset(&signal, SIGXFSZ);
-    sigset_t pending;
-    sigpending(&pending);
-    wasPending = sigismember(&pending, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal, &old);
-  }
-  ~NoFileSizeSignal() {
-    const int error = errno;
-    const timespec now{};
-    if (!wasPending)
-      while (sigtimedwait(&signal, nullptr, &now) < 0 && errno == EINTR) {
-      }
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
-    errno = error;
-  }
-
-private:
-  sigset_t signal, old;
-  bool wasPending;
-};
-} // namespace
-
 bool writeAll(int fd, const void *data, size_t size) {
-  NoFileSizeSignal guard;
+  input::WithoutSignalsOfWriting guard;
   const char *from = static_cast<const char *>(data);
   while (size) {
     ssize_t n = sendPart(fd, from, size);

@@ -11,7 +11,9 @@ namespace rubia::runtime {
 class FileDescriptor {
 public:
   FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd(fd) {}
+  /// Takes it, under a number that is no standard stream's: a program may have been started without
+  /// one, and what it prints must not come here. -1: none.
+  explicit FileDescriptor(int fd);
   FileDescriptor(FileDescriptor &&other) noexcept : fd(other.release()) {}
   FileDescriptor &operator=(FileDescriptor &&other) noexcept;
   ~FileDescriptor();

@@ -3,6 +3,7 @@
 // buffered at a crash.
 #include "runtime/base/Log.h"
 #include "input/Printable.h"
+#include "input/Writing.h"
 #include "settings/Settings.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
@@ -35,15 +36,6 @@ static std::string stamp() {
   return text;
 }
 
-static void writeTo(int descriptor, const std::string &line) {
-  for (StringRef rest = line; !rest.empty();) {
-    ssize_t n = ::write(descriptor, rest.data(), rest.size());
-    if (n <= 0)
-      return; // it is closed, or the disk is full: nobody is listening
-    rest = rest.drop_front(n);
-  }
-}
-
 // Of the folder that the process was in when it had its first message.
 static std::string configuredFile() {
   SmallString<128> name(settings::Settings().text(settings::Id::logFile));
@@ -70,12 +62,12 @@ static bool appendTo(const std::string &name, const std::string &line) {
     const std::string why = strerror(errno);
     static std::once_flag isTold;
     std::call_once(isTold, [&] {
-      writeTo(STDERR_FILENO, input::printable("rubia: error: RUBIA_LOG_FILE: " + name + ": " + why +
-                                              "; messages go to stderr\n"));
+      input::tell(input::printable("rubia: error: RUBIA_LOG_FILE: " + name + ": " + why +
+                                   "; messages go to stderr\n"));
     });
     return false;
   }
-  writeTo(file, line);
+  (void)input::writeAll(file, line); // where the disk is full, nobody is listening
   close(file);
   return true;
 }
@@ -88,7 +80,7 @@ static std::string lineOf(const Twine &message, bool isStamped) {
 static void write(const Twine &message) {
   const std::string name = fileName();
   if (name.empty() || !appendTo(name, lineOf(message, true)))
-    writeTo(STDERR_FILENO, lineOf(message, logs(LogLevel::Debug)));
+    input::tell(lineOf(message, logs(LogLevel::Debug)));
 }
 
 bool logs(LogLevel level) {
@@ -103,7 +95,7 @@ void log(LogLevel level, const Twine &message) {
 
 void tellTerminal(const Twine &message) {
   if (isatty(STDERR_FILENO))
-    writeTo(STDERR_FILENO, lineOf(message, false));
+    input::tell(lineOf(message, false));
 }
 
 } // namespace rubia::runtime

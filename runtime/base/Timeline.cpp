@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The "JSON array format" of Chrome's trace events: an array of objects, one a line.
 #include "runtime/base/Timeline.h"
-#include "runtime/base/FileDescriptor.h"
+#include "input/Writing.h"
 #include "runtime/base/Log.h"
 #include "settings/Settings.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -29,7 +29,7 @@ constexpr size_t kBufferBytes = 1 << 16;
 
 struct Output {
   std::mutex mutex; // guards what follows
-  FileDescriptor file;
+  std::unique_ptr<input::KeptFile> file;
   std::string text;
   uint64_t tracks = 0;
   pid_t process = 0; // a child of fork() writes nothing: the file is its parent's
@@ -41,9 +41,12 @@ Output &output() {
 
 // The lock is held.
 void write(Output &out) {
-  if (out.process == getpid() && !writeAll(out.file.get(), out.text.data(), out.text.size())) {
-    log(LogLevel::Error, Twine("RUBIA_TIMELINE: ") + strerror(errno));
-    out.process = -1;
+  if (out.process == getpid()) {
+    *out.file << out.text;
+    if (std::error_code error = out.file->takeError()) {
+      log(LogLevel::Error, "RUBIA_TIMELINE: " + error.message());
+      out.process = -1;
+    }
   }
   out.text.clear();
 }
@@ -75,8 +78,8 @@ struct TimelineFile {
     if (path.empty())
       return nullptr;
     Output &out = output();
-    out.file = FileDescriptor(openFile(path));
-    if (!out.file) {
+    out.file = std::make_unique<input::KeptFile>(input::besideStandardStreams(openFile(path)));
+    if (!out.file->isOpen()) {
       log(LogLevel::Error, "RUBIA_TIMELINE: " + path + ": " + strerror(errno));
       return nullptr;
     }

@@ -3,6 +3,7 @@
 // file `usage`, which every writer adds to; only when it passes the bound is the directory scanned,
 // the oldest tenth removed and the total made exact again. Whatever is held by a living process is
 // locked with flock(2), so that the kernel says what was left behind.
+#include "input/Writing.h"
 #include "runtime/cache/CacheDirectory.h"
 #include "runtime/cache/CacheRoot.h"
 #include "runtime/cache/KernelCache.h"
@@ -159,8 +160,8 @@ CompileLock::CompileLock(const CacheDirectory &directory, StringRef key, unsigne
   bool hasSeen = false; // lastBeat
   for (auto pause = std::chrono::milliseconds(1);;
        pause = std::min(pause * 2, decltype(pause)(20))) {
-    int file = openat(folder.get(), name.c_str(),
-                      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    const int file = input::besideStandardStreams(openat(
+        folder.get(), name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
     if (file < 0)
       return;
     if (!flock(file, LOCK_EX | LOCK_NB)) {

@@ -287,7 +287,8 @@ protocol::Answer Compiler::State::compile(const ModuleImage &image, Entry &entry
   auto [ours, theirs] = protocol::socketPair();
   files.image = FileDescriptor(fcntl(imageFile->get(), F_DUPFD_CLOEXEC, 0));
   files.reply = std::move(theirs);
-  files.pulse = FileDescriptor(eventfd(0, EFD_CLOEXEC));
+  // Who has it may fill it, and the supervisor must not wait for us to empty it.
+  files.pulse = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!files.image || !files.reply || !files.pulse)
     return problem(Twine("cannot talk to the compile worker: ") + strerror(errno));
   unsigned connection;

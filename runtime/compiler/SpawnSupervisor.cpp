@@ -7,6 +7,7 @@
 #include "runtime/base/Installation.h"
 #include <cerrno>
 #include <csignal>
+#include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -100,6 +101,8 @@ Expected<FileDescriptor> spawnSupervisor(const settings::Settings &settings) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), 3);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0);
+  if (fcntl(STDERR_FILENO, F_GETFD) < 0) // the program has none
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, 2, 1);
   posix_spawn_file_actions_addclosefrom_np(&actions, 4);
   posix_spawnattr_t attributes;

@@ -220,11 +220,14 @@ Result cuMemAllocPitch_v2(void **pointer, size_t *pitch, size_t width, size_t he
                           unsigned elementBytes) {
   return callIn(RUBIA_CALL(pointer, pitch, width, height, elementBytes), [&](Context &context) {
     if (!pitch || !width || !height ||
-        (elementBytes != 4 && elementBytes != 8 && elementBytes != 16) ||
-        width > SIZE_MAX / 2 / height - 512)
+        (elementBytes != 4 && elementBytes != 8 && elementBytes != 16) || width > SIZE_MAX / 2)
       return kInvalidValue;
-    *pitch = (width + 511) & ~size_t(511);
-    return allocate(context, pointer, *pitch * height, AllocationKind::Device);
+    const size_t row = (width + 511) & ~size_t(511);
+    size_t bytes;
+    if (__builtin_mul_overflow(row, height, &bytes))
+      return kInvalidValue;
+    *pitch = row;
+    return allocate(context, pointer, bytes, AllocationKind::Device);
   });
 }
 
@@ -249,7 +252,8 @@ Result cuMemFree_v2(void *pointer) {
       if (Result result = &user == &context ? kSuccess : context.synchronizeDevice())
         return result;
     }
-    removeAllocation(pointer);
+    if (!removeAllocation(pointer, found->id)) // another thread was faster
+      return kInvalidValue;
     if (found->kind == AllocationKind::Pool)
       return freeToPool(context, *found);
     return context.checkSynchronized(hip().call<hipFree>(pointer));
@@ -271,7 +275,8 @@ Result cuMemFreeHost(void *pointer) {
     std::optional<Allocation> found = findAllocation(pointer);
     if (!found || found->base != pointer || found->kind != AllocationKind::Host)
       return kInvalidValue;
-    removeAllocation(pointer);
+    if (!removeAllocation(pointer, found->id)) // another thread was faster
+      return kInvalidValue;
     return context.checkSynchronized(hip().call<hipHostFree>(pointer));
   });
 }
@@ -339,7 +344,8 @@ Result cuMemHostUnregister(void *host) {
       return kInvalidValue;
     if (!found)
       return kHostMemoryNotRegistered;
-    removeAllocation(host);
+    if (!removeAllocation(host, found->id)) // another thread was faster
+      return kHostMemoryNotRegistered;
     return context.checkSynchronized(hip().call<hipHostUnregister>(host));
   });
 }

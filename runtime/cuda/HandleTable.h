@@ -30,6 +30,16 @@ public:
     return handles.contains(handle);
   }
 
+  /// Calls `visit` if the handle is live; nobody removes it meanwhile. Who only asks whether it is
+  /// may find it destroyed by another thread at once.
+  template <class Visit> bool with(T *handle, Visit visit) const {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    if (!handles.contains(handle))
+      return false;
+    visit(*handle);
+    return true;
+  }
+
   /// Calls `visit` for each handle; nobody adds or removes one meanwhile.
   template <class Visit> void forEach(Visit visit) const {
     std::shared_lock<std::shared_mutex> lock(mutex);

@@ -82,6 +82,9 @@ int closeOpened(void *pointer);
 Result freeToPool(Context &context, const Allocation &allocation);
 /// Forgets the cached memory of a device that was reset.
 void forgetPooled(Device &device);
+/// Memory that was freed on a stream that ends is nobody's at once: HIP may give the stream's
+/// address to another one while its work goes on.
+void forgetPooledStream(void *hipStream);
 /// Gives cached memory back as far as the pools' release thresholds ask for it. HIP
 /// waits for the device when it frees: not for calls that must not.
 void trimPools(const Device &device);

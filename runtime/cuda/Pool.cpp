@@ -29,7 +29,7 @@ namespace rubia::runtime::cuda {
 struct FreeBlock {
   void *base;
   size_t size;
-  void *stream; // HIP's
+  void *stream; // HIP's, or kEndedStream
   void *event;  // HIP's, recorded when it was freed; null: nothing uses the block any more
   const Device *device = nullptr; // of the stream and the event
 };
@@ -46,13 +46,17 @@ struct MemoryPool {
   uint64_t maxSize = 0;                // bytes in use; 0: no limit
   uint64_t cached = 0, cachedHigh = 0; // bytes in `free`
   uint64_t used = 0, usedHigh = 0;
-  bool destroyed = false; // by the program; blocks in use still come back to it
-  void *hip = nullptr;    // HIP's, of one that other processes have too: it keeps the blocks
+  std::atomic<bool> destroyed = false; // by the program; blocks in use still come back to it
+  void *hip = nullptr; // HIP's, of one that other processes have too: it keeps the blocks
   bool isImported = false;
   std::set<const Device *> granted; // other devices that may access its memory
 };
 
 static HandleTable<MemoryPool> &pools = HandleTable<MemoryPool>::leaked();
+
+// No stream of HIP's, which may give the address of an ended one to the next that is made.
+static char endedStream;
+static void *const kEndedStream = &endedStream;
 
 static MemoryPool *makePool(Device &device, bool isDefault) {
   auto *pool = new MemoryPool(device, isDefault);
@@ -168,6 +172,15 @@ void forgetPooled(Device &device) {
   }
 }
 
+void forgetPooledStream(void *hipStream) {
+  pools.forEach([&](MemoryPool *pool) {
+    std::lock_guard<std::mutex> lock(pool->mutex);
+    for (FreeBlock &block : pool->free)
+      if (block.stream == hipStream)
+        block.stream = kEndedStream; // its work may go on: the event tells
+  });
+}
+
 static Result release(Context &context, const Allocation &allocation, void *hipStream) {
   {
     std::lock_guard<std::mutex> lock(allocation.pool->mutex);
@@ -250,7 +263,7 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
     *pointer = nullptr;
     return kSuccess;
   }
-  if (!hasRoom(pool, bytes))
+  if (bytes > SIZE_MAX / 2 || !hasRoom(pool, bytes)) // of more there is no size of blocks
     return kOutOfMemory;
   return onStream(context, stream, [&](Context &context, void *hipStream) -> Result {
     if (isCaptured(hipStream))
@@ -304,22 +317,25 @@ static Result freeAsync(Context &context, void *pointer, Stream *stream) {
     if (found->kind == AllocationKind::Device) { // of cuMemAlloc: allowed
       if (Result result = context.synchronizeStream(hipStream))
         return result;
-      removeAllocation(pointer);
+      if (!removeAllocation(pointer, found->id)) // another thread was faster
+        return kInvalidValue;
       return context.check(hip().call<hipFree>(pointer));
     }
-    if (!keepsBlocks(*found->pool)) {
-      removeAllocation(pointer);
-      return release(context, *found, hipStream);
-    }
+    if (!keepsBlocks(*found->pool))
+      return removeAllocation(pointer, found->id) ? release(context, *found, hipStream)
+                                                  : kInvalidValue;
     void *event = nullptr;
     if (Result result = context.check(hip().call<hipEventCreateWithFlags>(&event, 2))) // no timing
       return result;
-    if (Result result = context.check(hip().call<hipEventRecord>(event, hipStream)))
-      return result;
-    removeAllocation(pointer);
-    putBack(*found->pool, {pointer, blockSize(found->size), hipStream, event, &context.device},
-            found->size);
-    return kSuccess;
+    FreeBlock block{pointer, blockSize(found->size), hipStream, event, &context.device};
+    Result result = context.check(hip().call<hipEventRecord>(event, hipStream));
+    if (!result && !removeAllocation(pointer, found->id)) // another thread was faster
+      result = kInvalidValue;
+    if (result)
+      dropEvent(block);
+    else
+      putBack(*found->pool, block, found->size);
+    return result;
   });
 }
 
@@ -543,9 +559,10 @@ Result cuMemPoolDestroy(MemoryPool *pool) {
       return result;
     if (!livePool(pool) || pool->isDefault)
       return kInvalidValue;
+    if (pool->destroyed.exchange(true)) // another thread was faster
+      return kInvalidValue;
     MemoryPool *expected = pool;
     pool->device.pool.compare_exchange_strong(expected, nullptr);
-    pool->destroyed = true;
     pool->releaseThreshold = 0; // trimmed as its blocks become idle
     trim(*pool, 0);
     {

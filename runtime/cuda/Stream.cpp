@@ -28,13 +28,31 @@ static uint64_t nextStreamId() {
   return ++last;
 }
 
-static Stream *liveStream(Stream *stream) { return streams.contains(stream) ? stream : nullptr; }
+// A copy: another thread may destroy it.
+static bool findStream(Stream *handle, Stream &out) {
+  return streams.with(handle, [&](const Stream &stream) { out = stream; });
+}
 
-Context *contextOf(Stream *stream) { return liveStream(stream) ? stream->context : nullptr; }
+Context *contextOf(Stream *handle) {
+  Context *context = nullptr;
+  streams.with(handle, [&](const Stream &stream) { context = stream.context; });
+  return context;
+}
 
-Context *contextOf(Event *event) { return events.contains(event) ? event->context : nullptr; }
+Context *contextOf(Event *handle) {
+  Context *context = nullptr;
+  events.with(handle, [&](const Event &event) { context = event.context; });
+  return context;
+}
 
 Event *liveEvent(Event *event) { return events.contains(event) ? event : nullptr; }
+
+// For as long as a call uses it, whatever other threads destroy; null: it is not live.
+static std::shared_ptr<Event> keptEvent(Event *handle) {
+  std::shared_ptr<Event> kept;
+  events.with(handle, [&](const Event &event) { kept = event.self; });
+  return kept;
+}
 
 Event::Event(void *hip, Context &context, unsigned flags)
     : self(this), hip(hip), context(&context), flags(flags), resets(context.device.resets) {}
@@ -66,9 +84,10 @@ HipStream hipStream(Context &current, Stream *stream) {
     return {kSuccess, nullptr, &current};
   if (stream == kPerThreadStream)
     return perThreadStream(current);
-  if (!liveStream(stream))
+  Stream found;
+  if (!findStream(stream, found))
     return {kInvalidHandle};
-  return {kSuccess, stream->hip, stream->context};
+  return {kSuccess, found.hip, found.context};
 }
 
 Result createStream(Context &context, Stream **out, unsigned flags, int priority,
@@ -146,6 +165,7 @@ static Result destroyStream(Context &context, Stream *stream) {
     freeWorkspace(owner, stream);
     owner.pending.detach(stream->hip);
     owner.gates.forget(stream->hip);
+    forgetPooledStream(stream->hip);
     return owner.check(hip().call<hipStreamDestroy>(stream->hip));
   });
   delete stream;
@@ -201,10 +221,7 @@ Result describe(Context &context, Stream *handle, Stream &out) {
     out = {nullptr, &context, 0, 0, handle == kPerThreadStream ? 2u : 1u};
     return kSuccess;
   }
-  if (!liveStream(handle))
-    return kInvalidHandle;
-  out = *handle;
-  return kSuccess;
+  return findStream(handle, out) ? kSuccess : kInvalidHandle;
 }
 
 struct Callback {
@@ -339,7 +356,8 @@ static Result ofContext(const TracedCall &entry, Context *handle, Event *event,
     Context *context = contextNamed(handle);
     if (!context)
       return kInvalidContext;
-    if (!liveEvent(event) || event->context != context)
+    const std::shared_ptr<Event> kept = keptEvent(event);
+    if (!kept || event->context != context)
       return kInvalidHandle;
     if (Result result = checkWaitForAll(*context))
       return result;
@@ -440,7 +458,8 @@ Result cuStreamQuery(Stream *stream) {
 
 Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
   return callOn(RUBIA_CALL(stream, event, flags), stream, [&](Context &context) {
-    if (!liveEvent(event))
+    const std::shared_ptr<Event> kept = keptEvent(event);
+    if (!kept)
       return kInvalidHandle;
     if (flags & ~1u)
       return kInvalidValue;
@@ -552,7 +571,8 @@ Result cuEventDestroy(Event *event) { return cuEventDestroy_v2(event); }
 
 Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags) {
   return callOn(RUBIA_CALL(event, stream, flags), stream, [&](Context &context) {
-    if (!liveEvent(event))
+    const std::shared_ptr<Event> kept = keptEvent(event);
+    if (!kept)
       return kInvalidHandle;
     if (flags & ~1u)
       return kInvalidValue;
@@ -580,7 +600,8 @@ Result cuCtxWaitEvent(Context *context, Event *event) {
 
 Result cuEventSynchronize(Event *event) {
   return callOn(RUBIA_CALL(event), event, [&](Context &context) {
-    if (!liveEvent(event))
+    const std::shared_ptr<Event> kept = keptEvent(event);
+    if (!kept)
       return kInvalidHandle;
     if (Result result = checkEvent(event, true))
       return result;
@@ -593,7 +614,8 @@ Result cuEventSynchronize(Event *event) {
 
 Result cuEventQuery(Event *event) {
   return callOn(RUBIA_CALL(event), event, [&](Context &context) {
-    if (!liveEvent(event))
+    const std::shared_ptr<Event> kept = keptEvent(event);
+    if (!kept)
       return kInvalidHandle;
     if (Result result = checkEvent(event, true))
       return result;
@@ -608,7 +630,8 @@ Result cuEventElapsedTime_v2(float *ms, Event *start, Event *stop) {
   return callOn(RUBIA_CALL(ms, start, stop), start, [&](Context &context) {
     if (!ms)
       return kInvalidValue;
-    if (!liveEvent(start) || !liveEvent(stop) || !start->recorded || !stop->recorded ||
+    const std::shared_ptr<Event> kept[] = {keptEvent(start), keptEvent(stop)};
+    if (!kept[0] || !kept[1] || !start->recorded || !stop->recorded ||
         start->context != stop->context || ((start->flags | stop->flags) & 2)) // without timing
       return kInvalidHandle;
     for (Event *event : {start, stop})

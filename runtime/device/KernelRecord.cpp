@@ -2,7 +2,7 @@
 // One write(2) a line, to a file that is opened for appending: lines of several processes do not
 // mix.
 #include "runtime/device/KernelRecord.h"
-#include "runtime/base/FileDescriptor.h"
+#include "input/Writing.h"
 #include "runtime/base/Log.h"
 #include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,12 +10,8 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <mutex>
 #include <set>
-#include <unistd.h>
 #include <zstd.h>
 
 using namespace llvm;
@@ -31,22 +27,21 @@ class Recorder {
 public:
   explicit Recorder(std::string name) : path(std::move(name)) {
     if (!path.empty())
-      file = FileDescriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-    if (!path.empty() && !file)
-      stop();
+      if (std::error_code error; !(file = input::KeptFile::append(path, error)))
+        stop(error);
   }
   void record(const ModuleImage &image, const Manifest &manifest, uint32_t unit,
               const settings::Code &code);
 
 private:
   void write(json::Object line);
-  void stop() {
-    log(LogLevel::Error, path + ": " + std::strerror(errno) + "; no kernels are recorded");
-    file = {};
+  void stop(std::error_code error) {
+    log(LogLevel::Error, path + ": " + error.message() + "; no kernels are recorded");
+    file = nullptr;
   }
 
   const std::string path;
-  FileDescriptor file;
+  std::unique_ptr<input::KeptFile> file;
   std::mutex mutex;
   std::set<std::pair<Digest, unsigned>> images;
   std::set<std::tuple<Digest, unsigned, uint32_t>> units;
@@ -55,14 +50,11 @@ private:
 void Recorder::write(json::Object line) {
   std::string text;
   raw_string_ostream(text) << json::Value(std::move(line)) << "\n";
-  for (StringRef rest = text; file && !rest.empty();) {
-    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written <= 0)
-      return stop();
-    rest = rest.drop_front(size_t(written));
-  }
+  if (!file)
+    return;
+  *file << text;
+  if (std::error_code error = file->takeError())
+    stop(error);
 }
 
 std::string compressed(ArrayRef<uint8_t> bytes) {

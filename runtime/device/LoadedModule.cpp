@@ -7,6 +7,7 @@
 #include "runtime/base/RunSummary.h"
 #include "runtime/base/Timeline.h"
 #include "runtime/cache/CodeObjectMetadata.h"
+#include "runtime/device/AssertionReport.h"
 #include "runtime/device/AtomicLocks.h"
 #include "runtime/device/ClusterLaunches.h"
 #include "runtime/device/Clusters.h"
@@ -773,6 +774,8 @@ std::optional<LoadedModule::Trap> LoadedModule::takeTrap() {
   switch (abi::TrapReason(taken.reason)) {
   case abi::TrapReason::Assertion:
     os << "failed an assertion";
+    if (hip->isEmulator)
+      reportAssertion(taken, trap.text);
     break;
   case abi::TrapReason::Unsupported:
     os << "called what cannot be compiled";

@@ -22,6 +22,7 @@
 #include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +51,7 @@ struct Process {
   FileDescriptor socket;
   JobPointer job;    // null: idle
   std::string about; // what it compiles
+  unsigned served = 0;
   bool timedOut = false;
 
   bool isBusyFor(bool ahead) const { return job && job->request.ahead == ahead; }
@@ -72,9 +74,26 @@ size_t queueLimit() {
   rlim_t left = limit.rlim_cur > kOthers ? limit.rlim_cur - kOthers : 0;
   return std::clamp<size_t>(left / kDescriptorsOfRequest, 1, kMaxQueue);
 }
+// A limit of its stack that the program was started with is not meant for compile processes, which
+// get the supervisor's when they are started. Returns whether theirs is large enough.
+bool raiseStackLimit() {
+  constexpr rlim_t kWanted = 8 << 20; // what LLVM is tested with
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= kWanted)
+    return true;
+  const rlimit raised{kWanted, std::max(kWanted, limit.rlim_max)};
+  if (!setrlimit(RLIMIT_STACK, &raised))
+    return true;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_STACK, &limit);
+  return false;
+}
 constexpr std::chrono::seconds kPulse{1};
 // What a compile process may hand over: an entry with its key and metadata, and texts.
 constexpr uint64_t kMaxEntryFile = kMaxPayloadBytes + (1 << 20), kMaxText = 1 << 16;
+// What is heard of a compile process before others have their turn, and its time is looked at: one
+// that was taken over may never stop.
+constexpr unsigned kMaxHeard = 256;
 // How long results of a program that has ended may still be on their way to the remote cache.
 constexpr unsigned kFinishMs = 10'000;
 
@@ -93,7 +112,8 @@ private:
   void dispatch(std::deque<JobPointer> &queue, bool ahead);
   Process *idleProcess(bool ahead);
   void store(const Job &job, std::vector<uint8_t> bytes);
-  void heard(Process &process);
+  bool heard(Process &process);
+  bool hear(Process &process);
   void drain();
   void ended(Process &process);
   void pulse();
@@ -102,6 +122,7 @@ private:
 
   int clients;
   const size_t maxQueue = queueLimit();
+  const bool hasStack = raiseStackLimit();
   WorkerLimits limits = WorkerLimits::from({});
   std::unique_ptr<RemoteCache> remote; // null: none
   const Dumps dumps{{}};
@@ -123,7 +144,8 @@ void answerFailure(const Job &job, Outcome outcome, const Twine &text, uint64_t 
 
 std::unique_ptr<Process> startProcess() {
   auto [ours, theirs] = protocol::socketPair();
-  if (!ours)
+  // Of a process that does not read nothing is awaited.
+  if (!ours || fcntl(ours.get(), F_SETFL, O_NONBLOCK))
     return nullptr;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -279,9 +301,10 @@ std::string reasonOf(int status, bool timedOut, const WorkerLimits &limits) {
 
 // Signals that a process brings upon itself. All others come from outside, or from limits that the
 // program runs under.
-bool isOwnFault(int signal) {
+bool isOwnFault(int signal, bool hasStack) {
   switch (signal) {
   case SIGSEGV:
+    return hasStack; // else it may be its limit
   case SIGBUS:
   case SIGILL:
   case SIGFPE:
@@ -293,10 +316,10 @@ bool isOwnFault(int signal) {
 }
 
 // Limits are this program's, and memory is short now and here: another one may fare better.
-Outcome outcomeOf(int status, const Process &process) {
+Outcome outcomeOf(int status, const Process &process, bool hasStack) {
   if (process.timedOut)
     return Outcome::Limited;
-  if (process.about.empty() || (WIFSIGNALED(status) && !isOwnFault(WTERMSIG(status))) ||
+  if (process.about.empty() || (WIFSIGNALED(status) && !isOwnFault(WTERMSIG(status), hasStack)) ||
       (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory))
     return Outcome::Killed;
   return Outcome::Crashed;
@@ -312,7 +335,7 @@ void Supervisor::ended(Process &process) {
   bool told = WIFEXITED(status) && WEXITSTATUS(status) == kFatalErrorTold;
   if (process.job && !told)
     // Who takes too long would do so again; who crashed may have been short of memory.
-    answerFailure(*process.job, outcomeOf(status, process),
+    answerFailure(*process.job, outcomeOf(status, process, hasStack),
                   process.about + (process.about.empty() ? "" : ": ") + "the compiler " +
                       reasonOf(status, process.timedOut, limits),
                   uint64_t(usage.ru_maxrss) * 1024);
@@ -336,11 +359,15 @@ void Supervisor::store(const Job &job, std::vector<uint8_t> bytes) {
                              "; it is not stored remotely");
 }
 
-void Supervisor::heard(Process &process) {
+// One word of a process. Returns whether it is still there.
+bool Supervisor::heard(Process &process) {
   char said;
   FileDescriptor file;
-  if (!protocol::receiveByte(process.socket.get(), said, file))
-    return ended(process);
+  // Who has nothing to do has nothing to say.
+  if (!protocol::receiveByte(process.socket.get(), said, file) || !process.job) {
+    ended(process);
+    return false;
+  }
   Expected<std::vector<uint8_t>> bytes =
       file ? readFile(file.get(), said == kEntry || said == kDump ? kMaxEntryFile : kMaxText)
            : std::vector<uint8_t>();
@@ -352,33 +379,50 @@ void Supervisor::heard(Process &process) {
     if (!std::exchange(toldOfSandbox, true))
       log(LogLevel::Warning, "compile processes are without a part of their sandbox: " +
                                  toStringRef(ArrayRef(*bytes)));
-    return;
+    return true;
   }
   if (said == kAbout) {
     process.about = toStringRef(ArrayRef(*bytes)).str();
-    return;
+    return true;
   }
   if (said == kPartDone) {
-    if (process.job && process.job->partsDone++ < kMaxPartsDone)
+    if (process.job->partsDone++ < kMaxPartsDone)
       process.job->deadline = Clock::now() + std::chrono::seconds(limits.secondsPerUnit);
-    return;
+    return true;
   }
   if (said == kDump) {
-    if (process.job && process.job->dumps++ < countDumpKinds())
+    if (process.job->dumps++ < countDumpKinds())
       dumps.write(process.job->request, *bytes);
     protocol::sendByte(process.socket.get(), kDump, -1); // where it is gone, its end is noticed
-    return;
+    return true;
   }
   if (said == kEntry) {
-    if (remote && process.job)
+    if (remote)
       store(*process.job, std::move(*bytes));
-    return;
+    return true;
   }
+  // The answer has been given, and ends here: who says so may have given none, and keep the socket.
+  shutdown(process.job->files.reply.get(), SHUT_WR);
   process.job.reset();
   process.about.clear();
   // More than the limit were started while all compiled ahead.
-  if (said == kDoneAndLeaving || processes.size() > limits.processCount())
+  const bool isOver = said == kDoneAndLeaving || ++process.served >= kUnitsPerProcess ||
+                      processes.size() > limits.processCount();
+  if (isOver)
     ended(process);
+  return !isOver;
+}
+
+// What a process has said, up to kMaxHeard words. Returns whether it is still there.
+bool Supervisor::hear(Process &process) {
+  for (unsigned words = 0; words < kMaxHeard; ++words) {
+    pollfd watched{process.socket.get(), POLLIN, 0};
+    if (poll(&watched, 1, 0) <= 0)
+      break;
+    if (!heard(process))
+      return false;
+  }
+  return true;
 }
 
 bool isStopped(pid_t pid) {
@@ -415,20 +459,14 @@ int Supervisor::timeout() const {
   return int(std::max<long>(left, 0) + 1);
 }
 
-// Until none of the processes has said anything that we did not hear.
+// What the processes have said that we did not hear.
 void Supervisor::drain() {
-  for (bool any = true; any;) {
-    any = false;
-    std::vector<Process *> all;
-    all.reserve(processes.size());
-    for (const std::unique_ptr<Process> &process : processes)
-      all.push_back(process.get());
-    for (Process *process : all)
-      if (pollfd watched{process->socket.get(), POLLIN, 0}; poll(&watched, 1, 0) > 0) {
-        heard(*process);
-        any = true;
-      }
-  }
+  std::vector<Process *> all;
+  all.reserve(processes.size());
+  for (const std::unique_ptr<Process> &process : processes)
+    all.push_back(process.get());
+  for (Process *process : all)
+    (void)hear(*process);
 }
 
 // The program is gone; nobody waits for what is still being compiled, but what was compiled is
@@ -470,9 +508,9 @@ int Supervisor::run() {
       takeFetched();
     for (size_t i = 0; i < owners.size(); ++i) {
       Process &process = *owners[i];
-      if (watched[i + 2].revents) {
-        heard(process);
-      } else if (process.job && Clock::now() >= process.job->deadline) {
+      if (watched[i + 2].revents && !hear(process))
+        continue;
+      if (process.job && Clock::now() >= process.job->deadline) {
         process.timedOut = true;
         ended(process);
       }

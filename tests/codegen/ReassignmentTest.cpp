@@ -13,7 +13,7 @@ namespace {
 
 /// A kernel of long blocks with values of 32 and 64 bits, of which more are needed at a time than
 /// there are registers for.
-std::string kernelText(unsigned seed) {
+std::string kernelText(unsigned seed, unsigned loads = 12, unsigned operations = 120) {
   std::mt19937 random(seed);
   const auto below = [&](size_t end) { return random() % end; };
   std::string text = "target triple = \"amdgcn-amd-amdhsa\"\n"
@@ -28,11 +28,11 @@ std::string kernelText(unsigned seed) {
     text += "  " + values.back() + " = " + operation + "\n";
   };
   for (unsigned block = 0; block < 3; ++block) {
-    for (unsigned i = 0; i < 12; ++i) {
+    for (unsigned i = 0; i < loads; ++i) {
       add(words, "load volatile i32, ptr addrspace(1) %at");
       add(longs, "load volatile i64, ptr addrspace(1) %at");
     }
-    for (unsigned i = 0; i < 120; ++i)
+    for (unsigned i = 0; i < operations; ++i)
       switch (below(5)) {
       case 0:
         add(words, "mul i32 " + words[below(words.size())] + ", " + words[below(words.size())]);
@@ -80,6 +80,20 @@ TEST_P(ReassignmentTest, GoesWhereLlvmGoes) {
   EXPECT_GT(asked, 20u) << "LLVM has functions of its own, or these values need no registers";
   EXPECT_GT(reassignments().departures - before.departures, 0u);
   EXPECT_LT(reassignments().lookedUp - before.lookedUp, 16 * asked);
+}
+
+// What was in use in one function says nothing of the next, which has registers left there.
+TEST_P(ReassignmentTest, ForgetsWhatOtherFunctionsUsed) {
+  constexpr struct {
+    unsigned seed, loads, operations;
+  } kSmaller[] = {{2, 9, 100}, {3, 5, 60}, {3, 7, 80}, {3, 6, 100}, {1, 7, 100}};
+  for (const auto &[seed, loads, operations] : kSmaller) {
+    const std::string text = kernelText(seed, loads, operations);
+    (void)assemblyFor(GetParam(), kernelText(seed));
+    const std::string code = assemblyFor(GetParam(), text);
+    const RegistersLookedUp all;
+    EXPECT_EQ(code, assemblyFor(GetParam(), text)) << "seed " << seed << ", " << loads << " loads";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, ReassignmentTest, testing::ValuesIn(rubia::test::testTargets()),

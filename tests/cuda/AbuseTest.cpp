@@ -3,6 +3,7 @@
 #include "tests/cuda/LaunchFixture.h"
 #include <atomic>
 #include <cstring>
+#include <random>
 #include <sys/mman.h>
 #include <thread>
 
@@ -141,6 +142,68 @@ TEST_F(Abuse, StreamsWorkInTheirOwnContext) {
   EXPECT_EQ(launchOn(ofFirst, function), kSuccess);
   EXPECT_EQ(launchOn(ofFirst, kernel(library, "reverse")), kSuccess); // of any context
   EXPECT_EQ(cu("cuStreamSynchronize", ofFirst), kSuccess);
+}
+
+// Threads may not do that, but a program whose threads end in another order than it thinks gets an
+// error for it, and goes on.
+TEST_F(Abuse, StreamsAndEventsEndWhileOthersUseThem) {
+  constexpr unsigned kSlots = 6, kThreads = 4;
+  std::atomic<Stream *> streams[kSlots] = {};
+  std::atomic<Event *> events[kSlots] = {};
+  std::atomic<unsigned> done = 0;
+  void *memory = allocate(4096);
+  auto work = [&](unsigned seed) {
+    std::minstd_rand random(seed);
+    auto any = [&] { return random() % kSlots; };
+    EXPECT_EQ(cu("cuCtxSetCurrent", first), kSuccess);
+    for (unsigned i = 0; i < 6000; ++i) {
+      Stream *stream = streams[any()];
+      Event *event = events[any()];
+      switch (random() % 9) {
+      case 0:
+        if (cu("cuStreamCreate", &stream, unsigned(random() % 2)) == kSuccess)
+          (void)cu("cuStreamDestroy_v2", streams[any()].exchange(stream));
+        break;
+      case 1:
+        (void)cu("cuStreamDestroy_v2", stream);
+        break;
+      case 2:
+        if (cu("cuEventCreate", &event, 0u) == kSuccess)
+          (void)cu("cuEventDestroy_v2", events[any()].exchange(event));
+        break;
+      case 3:
+        (void)cu("cuEventDestroy_v2", event);
+        break;
+      case 4:
+        done += cu("cuEventRecord", event, stream) == kSuccess;
+        break;
+      case 5:
+        done += cu("cuStreamWaitEvent", stream, event, 0u) == kSuccess;
+        break;
+      case 6:
+        done += cu("cuMemsetD8Async", memory, static_cast<unsigned char>(seed), size_t(4096),
+                   stream) == kSuccess;
+        break;
+      case 7:
+        done += cu("cuStreamSynchronize", stream) == kSuccess;
+        break;
+      case 8:
+        done += cu("cuEventQuery", event) == kSuccess;
+        break;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i <= kThreads; ++i)
+    threads.emplace_back(work, i);
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_GT(done, kThreads * 500);
+  for (unsigned i = 0; i < kSlots; ++i) {
+    (void)cu("cuStreamDestroy_v2", streams[i].load());
+    (void)cu("cuEventDestroy_v2", events[i].load());
+  }
+  EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
 }
 
 // Who retains a primary context while its last reference goes gets one that lives.

@@ -19,7 +19,7 @@ struct Fake {
   std::multimap<size_t, void *> freed; // by size: given out again first
   std::set<void *> dead;               // handles from before a reset: never reused
   std::map<void *, int> streamDevices;
-  std::atomic<int> nextError = 0, broken = 0;
+  std::atomic<int> nextError = 0, broken = 0, busy = 0;
   std::atomic<int> launches = 0, streams = 0, synchronizations = 0, deadUses = 0;
   std::atomic<void *> lastStream = nullptr;
   std::vector<std::pair<const uint64_t *, uint64_t>> waits; // for words, until they are met
@@ -232,7 +232,9 @@ int hipEventCreateWithFlags(void **event, unsigned) {
 int hipEventDestroy(void *event) { return event ? 0 : 400; }
 int hipEventRecord(void *, void *stream) { return fake.lastStream = stream, 0; }
 int hipEventSynchronize(void *) { return done(); }
-int hipEventQuery(void *) { return done(); }
+// Whether all events are of work that goes on.
+void fakeHipKeepBusy(int busy) { fake.busy = busy; }
+int hipEventQuery(void *) { return fake.busy ? 600 : done(); }
 int hipEventElapsedTime(float *ms, void *, void *) { return *ms = 1.5f, 0; }
 
 int hipModuleLoadData(void **module, const void *) { return *module = malloc(1), 0; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -321,6 +322,66 @@ TEST_F(Graphs, KeepWhatTheyNeed) {
 }
 
 // Branches are executed at the same time: each of two kernels' host functions waits for the other.
+// A program that destroys a graph twice: its memory may be an executable graph's by then.
+TEST_F(Graphs, HandlesThatHaveEndedNameNothingOfExecutableGraphs) {
+  void *memory = allocate(256);
+  const auto none = static_cast<GraphNode **>(nullptr);
+  auto addFill = [&](Graph *graph) {
+    FillNodeParameters fill{memory, 0, 7, 4, 64, 1};
+    GraphNode *node = nullptr;
+    EXPECT_EQ(cu("cuGraphAddMemsetNode", &node, graph, none, size_t(0),
+                 static_cast<const FillNodeParameters *>(&fill), context),
+              kSuccess);
+    return node;
+  };
+  Graph *kept = makeGraph(), *child = makeGraph();
+  GraphNode *part = nullptr;
+  for (int i = 0; i < 4; ++i) {
+    addFill(kept);
+    addFill(child);
+  }
+  ASSERT_EQ(cu("cuGraphAddChildGraphNode", &part, kept, none, size_t(0), child), kSuccess);
+  std::vector<Graph *> graphs;
+  std::vector<GraphNode *> nodes;
+  for (int i = 0; i < 40; ++i) {
+    graphs.push_back(makeGraph());
+    for (int j = 0; j < 8; ++j)
+      nodes.push_back(addFill(graphs.back()));
+  }
+  for (Graph *graph : graphs)
+    ASSERT_EQ(cu("cuGraphDestroy", graph), kSuccess);
+  std::vector<ExecutableGraph *> executables;
+  for (int i = 0; i < 20; ++i)
+    executables.push_back(instantiate(kept));
+  for (Graph *graph : graphs)
+    EXPECT_EQ(cu("cuGraphDestroy", graph), kInvalidValue);
+  for (GraphNode *node : nodes)
+    EXPECT_EQ(cu("cuGraphDestroyNode", node), kInvalidValue);
+  Stream *stream = makeStream();
+  for (ExecutableGraph *executable : executables) {
+    ASSERT_EQ(cu("cuMemsetD32_v2", memory, 0u, size_t(64)), kSuccess);
+    ASSERT_EQ(cu("cuCtxSynchronize"), kSuccess); // that was in the null stream
+    run(executable, stream);
+    EXPECT_EQ(fetch(memory, 64), std::vector<int>(64, 7));
+    EXPECT_EQ(cu("cuGraphExecDestroy", executable), kSuccess);
+  }
+}
+
+// As many as 32 bits hold, and more.
+TEST_F(Graphs, UserObjectsAreCounted) {
+  static std::atomic<int> ended = 0;
+  void (*end)(void *) = [](void *) { ++ended; };
+  UserObject *object = nullptr;
+  ASSERT_EQ(cu("cuUserObjectCreate", &object, static_cast<void *>(nullptr), end, 1u, 1u), kSuccess);
+  for (int i = 0; i < 3; ++i)
+    ASSERT_EQ(cu("cuUserObjectRetain", object, unsigned(INT_MAX)), kSuccess);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(cu("cuUserObjectRelease", object, unsigned(INT_MAX)), kSuccess);
+  EXPECT_EQ(ended, 0);
+  EXPECT_EQ(cu("cuUserObjectRelease", object, 1u), kSuccess);
+  EXPECT_EQ(ended, 1);
+}
+
 TEST_F(Graphs, RunBranchesAtTheSameTime) {
   static std::atomic<int> arrived;
   arrived = 0;

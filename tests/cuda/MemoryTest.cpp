@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory, copies, streams and events, as far as they are the driver's work and not HIP's.
 #include "tests/cuda/Client.h"
+#include <atomic>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -280,6 +281,10 @@ TEST_F(Memory, RowsOfPitchedAllocationsAreAligned) {
   EXPECT_EQ(cu("cuMemAllocPitch_v2", &pointer, &pitch, size_t(100), size_t(10), 4u), kSuccess);
   EXPECT_EQ(pitch, 512u);
   EXPECT_EQ(cu("cuMemAllocPitch_v2", &pointer, &pitch, size_t(100), size_t(10), 3u), kInvalidValue);
+  // 512 bytes but for what does not fit into 64 bits.
+  EXPECT_EQ(cu("cuMemAllocPitch_v2", &pointer, &pitch, size_t(1), (size_t(1) << 55) + 1, 4u),
+            kInvalidValue);
+  EXPECT_EQ(cu("cuMemAllocPitch_v2", &pointer, &pitch, ~size_t(0), size_t(1), 4u), kInvalidValue);
 }
 
 TEST_F(Memory, ContextsFreeWhatTheyOwn) {
@@ -357,6 +362,70 @@ TEST_F(Memory, PoolsReuseOnTheSameStreamAtOnce) {
   ASSERT_EQ(cu("cuMemPoolGetAttribute", pool, 7, static_cast<void *>(&used)), kSuccess);
   EXPECT_EQ(used, 0u);
   EXPECT_EQ(cu("cuMemFreeAsync", b, none), kInvalidValue);
+}
+
+// HIP may give the next stream the address of one that has ended, and whose work goes on.
+TEST_F(Memory, PoolsTakeNoNewStreamForOneThatHasEnded) {
+  auto *last = fakeHip<void *()>("fakeHipLastStream");
+  auto hipStreamOf = [&](Stream *stream) {
+    void *any = allocate(64);
+    EXPECT_EQ(cu("cuMemsetD8Async", any, static_cast<unsigned char>(0), size_t(64), stream),
+              kSuccess);
+    return last();
+  };
+  Stream *ended = nullptr, *next = nullptr;
+  void *freed = nullptr, *taken = nullptr;
+  ASSERT_EQ(cu("cuStreamCreate", &ended, 1u), kSuccess);
+  void *const address = hipStreamOf(ended);
+  ASSERT_EQ(cu("cuMemAllocAsync", &freed, size_t(1000), ended), kSuccess);
+  ASSERT_EQ(cu("cuMemFreeAsync", freed, ended), kSuccess);
+  fakeHip<void(int)>("fakeHipKeepBusy")(1);
+  ASSERT_EQ(cu("cuStreamDestroy_v2", ended), kSuccess);
+  ASSERT_EQ(cu("cuStreamCreate", &next, 1u), kSuccess);
+  ASSERT_EQ(hipStreamOf(next), address);
+  ASSERT_EQ(cu("cuMemAllocAsync", &taken, size_t(1000), next), kSuccess);
+  EXPECT_NE(taken, freed);
+  fakeHip<void(int)>("fakeHipKeepBusy")(0);
+  ASSERT_EQ(cu("cuMemAllocAsync", &taken, size_t(1000), next), kSuccess);
+  EXPECT_EQ(taken, freed);
+}
+
+// A length below 0, say. Rounded up to whole blocks it would be 0.
+TEST_F(Memory, PoolsHaveNoMoreThanThereIs) {
+  Stream *none = nullptr;
+  for (size_t bytes : {~size_t(0), ~size_t(0) - 70'000, (size_t(1) << 63) + 1, size_t(1) << 62}) {
+    void *pointer = this;
+    EXPECT_EQ(cu("cuMemAllocAsync", &pointer, bytes, none), kOutOfMemory) << bytes;
+  }
+  unsigned type = 0;
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void *>(&type), 2, static_cast<void *>(&type)),
+            kInvalidValue); // which none of it holds
+}
+
+// A program that frees twice at once is told so, whichever way: the memory is given out once.
+TEST_F(Memory, IsFreedByOneThreadOnly) {
+  Stream *none = nullptr;
+  for (int round = 0; round < 300; ++round) {
+    void *pointer = nullptr;
+    ASSERT_EQ(cu("cuMemAllocAsync", &pointer, size_t(1000), none), kSuccess);
+    std::atomic<int> ready = 0, freed = 0;
+    auto release = [&] {
+      cu("cuCtxSetCurrent", context);
+      ++ready;
+      while (ready < 2) {
+      }
+      freed += cu("cuMemFreeAsync", pointer, none) == kSuccess;
+    };
+    std::thread one(release), two(release);
+    one.join();
+    two.join();
+    ASSERT_EQ(freed, 1);
+  }
+  MemoryPool *pool = nullptr;
+  uint64_t used = 1;
+  ASSERT_EQ(cu("cuDeviceGetDefaultMemPool", &pool, 0), kSuccess);
+  ASSERT_EQ(cu("cuMemPoolGetAttribute", pool, 7, static_cast<void *>(&used)), kSuccess);
+  EXPECT_EQ(used, 0u);
 }
 
 // A program may ask for a pool of managed memory and do without: it is not its mistake.

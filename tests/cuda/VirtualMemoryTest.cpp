@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kUnit = 2 << 20; // the granularity
 constexpr unsigned long long kNoFlags = 0;
 constexpr int kDescriptor = 1; // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-constexpr MemoryAccess kReadAndWrite{{1, 0}, 3}, kRead{{1, 0}, 1}, kNone{{1, 0}, 0};
+constexpr MemoryAccess kReadAndWrite{{1, 0}, 3}, kRead{{1, 0}, 1}, kNone{{1, 0}, 0},
+    kNobody{{0, 0}, 3};
 
 AllocationProperties propertiesOf(int handleTypes = 0, int ordinal = 0) {
   return {1, handleTypes, {1, ordinal}, nullptr, 0, 0, 0, {}};
@@ -457,6 +458,8 @@ TEST_F(VirtualMemory, WrongArgumentsAreRefused) {
        kInvalidValue},
       {"access of none", cu("cuMemSetAccess", pointer(0), kUnit, &kReadAndWrite, size_t(0)),
        kInvalidValue},
+      {"access of a list without an end",
+       cu("cuMemSetAccess", pointer(0), kUnit, &kNobody, ~size_t(0) / 16), kInvalidValue},
       {"ask to null",
        cu("cuMemGetAccess", static_cast<unsigned long long *>(nullptr), &here, pointer(0)),
        kInvalidValue},

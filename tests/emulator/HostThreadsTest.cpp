@@ -4,6 +4,7 @@
 #include "emulator/lib/machine/HostFloat.h"
 #include "emulator/lib/memory/PooledMemory.h"
 #include <atomic>
+#include <csignal>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <thread>
@@ -62,6 +63,23 @@ TEST(HostThreads, OthersRoundAsEverWhoeverAsksForThem) {
     while (met < 12)
       std::this_thread::yield();
   });
+}
+
+TEST(HostThreads, OthersTakeNoSignals) {
+  sigset_t before;
+  std::atomic<unsigned> met{0}, open{0};
+  HostThreads::instance().run(16, [&](unsigned index) { // more than any test before
+    sigset_t own;
+    pthread_sigmask(SIG_BLOCK, nullptr, &own);
+    if (index != 0)
+      open += !sigismember(&own, SIGUSR1) || sigismember(&own, SIGSEGV);
+    ++met;
+    while (met < 16)
+      std::this_thread::yield();
+  });
+  EXPECT_EQ(open, 0u);
+  pthread_sigmask(SIG_BLOCK, nullptr, &before);
+  EXPECT_FALSE(sigismember(&before, SIGUSR1)) << "who asks has its own as they were";
 }
 
 TEST(HostThreads, ForkedChildHasItsOwn) {

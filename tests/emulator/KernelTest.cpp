@@ -3,7 +3,9 @@
 #include "emulator/lib/machine/HostFloat.h"
 #include "tests/emulator/Fixture.h"
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 using namespace rubia::emulator;
@@ -54,6 +56,25 @@ TEST_F(Kernels, DoNotRoundAsTheProgramThatLaunchesDoes) {
     expectRun("add", {1}, {256}, Arguments().add(y)); // one workgroup is run by this thread
   }
   EXPECT_EQ(std::count(y, y + 256, 1.0f), 256);
+}
+
+// As Fortran's -ffpe-trap has it; long double is computed by another unit than double.
+TEST_F(Kernels, DoNotTrapAsTheProgramThatLaunchesDoes) {
+  build("kernel void rsq(global double *y) { y[GID_X] = __builtin_amdgcn_rsq(y[GID_X]); }");
+  ASSERT_TRUE(code);
+  double *y = allocate<double>(256);
+  for (unsigned i = 0; i < 256; ++i)
+    y[i] = double(i) - 1;
+  feclearexcept(FE_ALL_EXCEPT);
+  feenableexcept(FE_ALL_EXCEPT);
+  const int trapped = fegetexcept();
+  expectRun("rsq", {1}, {256}, Arguments().add(y));
+  EXPECT_EQ(fegetexcept(), trapped);
+  EXPECT_EQ(fetestexcept(FE_ALL_EXCEPT), 0);
+  fedisableexcept(FE_ALL_EXCEPT);
+  EXPECT_TRUE(std::isnan(y[0]));
+  EXPECT_EQ(y[1], std::numeric_limits<double>::infinity());
+  EXPECT_NEAR(y[5], 0.5, 1e-6);
 }
 
 TEST_F(Kernels, ReductionThroughLdsWithBarriers) {

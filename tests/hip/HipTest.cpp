@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -142,6 +144,35 @@ TEST(Hip, AStreamWithoutAThreadIsAnError) {
   EXPECT_EQ(hipDeviceReset(), hipSuccess); // with the stream
   EXPECT_EQ(hipMemset(memory, 1, 4), hipSuccess);
   EXPECT_EQ(hipFree(memory), hipSuccess);
+}
+
+// A signal that all threads of the program block stays for who waits for it.
+std::atomic<int> handled;
+
+TEST(Hip, ThreadsOfStreamsTakeNoSignals) {
+  hipStream_t stream;
+  void *memory;
+  OK(hipMalloc(&memory, 16));
+  OK(hipStreamCreate(&stream));
+  OK(hipMemsetD8Async(memory, 0, 16, stream)); // there is a thread now
+  OK(hipStreamSynchronize(stream));
+  handled = 0;
+  signal(SIGUSR1, [](int) { ++handled; });
+  sigset_t one, before, pending;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &one, &before);
+  kill(getpid(), SIGUSR1);
+  OK(hipMemsetD8Async(memory, 0, 16, stream));
+  OK(hipStreamSynchronize(stream));
+  EXPECT_EQ(handled, 0);
+  sigpending(&pending);
+  EXPECT_TRUE(sigismember(&pending, SIGUSR1));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_EQ(handled, 1);
+  signal(SIGUSR1, SIG_DFL);
+  OK(hipStreamDestroy(stream));
+  OK(hipFree(memory));
 }
 
 TEST(Hip, AnEventOrdersTwoStreams) {

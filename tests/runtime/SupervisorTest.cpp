@@ -249,6 +249,41 @@ TEST_F(SupervisorTest, ManyRequestsWithFewDescriptors) {
   EXPECT_EQ(conversation.order().size(), 40u);
 }
 
+// A program's stack may be short; a compiler's may not.
+TEST_F(SupervisorTest, CompilesForAProgramWithAShortStack) {
+  ModuleImage i = image({"a"});
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_STACK, &before), 0);
+  rlimit few{64 << 10, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_STACK, &few), 0);
+  Conversation conversation(i);
+  ASSERT_EQ(setrlimit(RLIMIT_STACK, &before), 0);
+  conversation.ask(0, false);
+  EXPECT_EQ(conversation.order(), std::vector<uint32_t>{0});
+}
+
+// Descriptors of ours would get their numbers, and what its threads print would go there.
+TEST_F(SupervisorTest, ServesAProgramWithoutStandardStreams) {
+  ModuleImage i = image({"sleep_8_a"});
+  const pid_t program = fork();
+  if (program == 0) {
+    for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      close(stream);
+    std::thread printing([] {
+      usleep(400'000); // while it is compiled
+      for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (write(stream, "printed", 7) >= 0 || errno != EBADF)
+          _exit(2);
+    });
+    auto code = Compiler::create({directory(), {}}, {}).codeObject(i, 0, "gfx1100");
+    printing.join();
+    _exit(code ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(program, &status, 0), program);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 // A child that was forked while a request was under way may hold the end that the answer comes to.
 TEST(Supervisor, ThatDiesIsNoticedThoughSomebodyHoldsItsEnd) {
   auto [ours, theirs] = protocol::socketPair();
@@ -381,6 +416,64 @@ TEST_F(Confined, WhatCompilingAgainCannotMendIsNotCompiledAgain) {
   const std::string text = compile("demand", "a");
   EXPECT_EQ(StringRef(text).count("compiling again"), 0u) << text;
   EXPECT_TRUE(StringRef(text).contains("RUBIA_SANDBOX is 'demand'")) << text;
+}
+
+// A compile process that was taken over may answer wrongly, but neither it nor what it says keeps
+// the program waiting for longer than a unit may take.
+class TakenOver : public SupervisorTest {
+protected:
+  void SetUp() override {
+    SupervisorTest::SetUp();
+    setenv("RUBIA_WORKER_SECONDS", "2", 1);
+  }
+  void TearDown() override {
+    unsetenv("RUBIA_WORKER_SECONDS");
+    SupervisorTest::TearDown();
+  }
+  // In a process of its own, whose end is awaited: what became of the kernels, one after another.
+  std::string compile(std::vector<std::string> kernels) {
+    constexpr unsigned kPatience = 40;
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      close(ends[0]);
+      alarm(kPatience);
+      const ModuleImage i = image(kernels);
+      Compiler &compiler = Compiler::create({directory(), {}}, {});
+      raw_fd_ostream out(ends[1], /*shouldClose=*/false, /*unbuffered=*/true);
+      for (uint32_t unit = 0; unit < kernels.size(); ++unit) {
+        auto code = compiler.codeObject(i, unit, "gfx1100");
+        out << (code ? "compiled" : toString(code.takeError())) << "\n";
+      }
+      _exit(0);
+    }
+    close(ends[1]);
+    std::string text;
+    char bytes[4096];
+    for (ssize_t n; (n = read(ends[0], bytes, sizeof(bytes))) > 0;)
+      text.append(bytes, n);
+    close(ends[0]);
+    int status = -1;
+    waitpid(pid, &status, 0);
+    return text + (status ? "it waits for ever" : "");
+  }
+};
+
+TEST_F(TakenOver, WhoNeverStopsTalkingHasItsTime) {
+  EXPECT_EQ(compile({"flood_a", "b"}), "the compiler took longer than 2 s\ncompiled\n");
+}
+
+TEST_F(TakenOver, WhoDoesNotReadIsNotWaitedFor) {
+  EXPECT_EQ(compile({"unread_a", "b"}), "compiled\ncompiled\n");
+}
+
+TEST_F(TakenOver, WhoSaysThatItIsDoneHasAnswered) {
+  EXPECT_EQ(compile({"mute_a", "b"}), "the compiler took longer than 2 s\ncompiled\n");
+}
+
+TEST_F(TakenOver, WhoFillsThePulseDoesNotStopIt) {
+  EXPECT_EQ(compile({"clog_a", "b"}), "\ncompiled\n");
 }
 
 // Waits for those who go on, however long it takes them, and for nobody else.

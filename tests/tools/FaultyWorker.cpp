@@ -5,6 +5,9 @@
 // for ever (chatter_1), lasts until the folder RUBIA_TEST_GATES has a file of its name (gate_1), or
 // stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what
 // its sandbox forbids (escape_1), or hand its supervisor an entry that nobody asked for (forge_1).
+// It may keep its supervisor busy: with words without end (flood_1), by not reading what it is told
+// (unread_1), by saying that it is done without an answer (mute_1), or, once it has answered, by
+// filling what the supervisor beats (clog_1).
 // Everything else
 // is the worker as it is shipped: the linker puts this in front of PtxImage::compile (--wrap),
 // which needs no seam there.
@@ -16,7 +19,9 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #define COMPILE "_ZNK5rubia7runtime8PtxImage7compileERKNS_8lowering4UnitERKNS0_15PipelineOptionsE"
@@ -54,6 +59,42 @@ static void forge() {
 Result faultyCompile(const runtime::PtxImage *, const lowering::Unit &,
                      const runtime::PipelineOptions &) asm("__wrap_" COMPILE);
 
+static void say(char word) { runtime::protocol::sendByte(3, word, -1); }
+
+// By several threads, so that there is always a word to hear.
+static void flood() {
+  auto talk = [] {
+    for (;;)
+      say(runtime::kAbout);
+  };
+  for (unsigned i = 0; i < 7; ++i)
+    std::thread(talk).detach();
+  talk();
+}
+
+// More than a socket holds of answers that nobody reads.
+static void askAndNotRead() {
+  for (unsigned i = 0; i < 5000; ++i)
+    say(runtime::kDump);
+}
+
+// The answer goes to the only other socket; events have no type of file.
+static void answerAndClog() {
+  int reply = -1, pulse = -1;
+  for (int file = 4; file < 64; ++file) {
+    struct stat status;
+    if (fstat(file, &status) != 0)
+      continue;
+    reply = S_ISSOCK(status.st_mode) ? file : reply;
+    pulse = (status.st_mode & S_IFMT) == 0 ? file : pulse;
+  }
+  runtime::protocol::sendAnswer(reply, runtime::protocol::Outcome::Refused, {});
+  usleep(500'000); // the client is gone
+  const uint64_t full = ~uint64_t(1);
+  (void)!write(pulse, &full, sizeof(full));
+  usleep(2'500'000);
+}
+
 // Tells that it has come, and waits.
 static void passGate(const std::string &path) {
   const int reached = open((path + ".reached").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
@@ -87,7 +128,15 @@ Result faultyCompile(const runtime::PtxImage *image, const lowering::Unit &unit,
       return createStringError(inconvertibleErrorCode(), "escaped:" + done);
   if (name.starts_with("forge_"))
     forge();
-  if (name.starts_with("hang_"))
+  if (name.starts_with("flood_"))
+    flood();
+  if (name.starts_with("unread_"))
+    askAndNotRead();
+  if (name.starts_with("clog_"))
+    answerAndClog();
+  if (name.starts_with("mute_"))
+    say(runtime::kDone);
+  if (name.starts_with("hang_") || name.starts_with("mute_"))
     for (;;)
       usleep(100'000);
   if (name.starts_with("memory_")) {

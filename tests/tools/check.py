@@ -2,6 +2,7 @@
 """What `rubia check` finds in programs, in which form it tells it, and how it exits.
 Usage: check.py RUBIA CHECKED-PROGRAM FOLDER-OF-PTX PREBUILT-PROGRAM"""
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,49 @@ class Kinds(unittest.TestCase):
     def test_invalid_mask(self):
         self.one("warps.planted", "mask_of_shuffle", "invalid-mask", [16, 0, 0])
 
+    def test_assertion(self):
+        """The emulator sees waves end, and the program may not look."""
+        text = """.version 7.0
+.target sm_80
+.address_size 64
+.extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);
+.global .align 1 .b8 text[4] = {111, 104, 33, 0};
+.visible .entry fails(.param .u64 p, .param .u32 n, .param .u64 q)
+{
+  .reg .pred %p;
+  .reg .b32 %r;
+  .reg .b64 %d;
+  mov.u32 %r, %tid.x;
+  setp.ne.u32 %p, %r, 9;
+  @%p bra done;
+  mov.u64 %d, text;
+  cvta.global.u64 %d, %d;
+  {
+    .param .b64 m;
+    .param .b64 f;
+    .param .b32 l;
+    .param .b64 n;
+    .param .b64 s;
+    st.param.b64 [m], %d;
+    st.param.b64 [f], %d;
+    st.param.b32 [l], 7;
+    st.param.b64 [n], %d;
+    st.param.b64 [s], 1;
+    call.uni __assertfail, (m, f, l, n, s);
+  }
+done:
+  ret;
+}
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            ptx, file = Path(folder) / "fails.ptx", Path(folder) / "report.json"
+            ptx.write_text(text)
+            result = check(["--format", "json", "-o", str(file)], [PROGRAM, str(ptx), "fails", "32", "2", "64", "0"])
+            report = json.loads(file.read_text())
+        self.assertEqual([(one["severity"], one["kind"], one["thread"]) for one in report["reports"]], [("error", "assertion", [9, 0, 0])], result.stderr)
+        self.assertIn("failed an assertion", report["reports"][0]["message"])
+        self.assertEqual((report["errors"], result.returncode), (1, 1))
+
     def test_warning(self):
         self.one("warps.planted", "warp_store_to_one", "warp-hazard", [1, 0, 0], severity="warning")
 
@@ -116,6 +160,34 @@ class Leaks(unittest.TestCase):
     def test_a_forked_copy_owns_nothing(self):
         _, report = planted("heap.mended", self.KERNEL, first=["fork"], options=["--leaks"])
         self.assertEqual(report["reports"], [])
+
+
+class StandardError(unittest.TestCase):
+    """What becomes of a message is none of the program's business."""
+
+    def status(self, error):
+        environment = dict(os.environ, RUBIA_EMULATOR_CHECK="memory", RUBIA_EMULATOR_MAX_REPORTS="10")
+        words = [PROGRAM, f"{FOLDER}/memory.planted.ptx", "store_one_past", "64", "1", "64", "64"]
+        return subprocess.run([RUBIA, "run", "--device", "emulator", "--", *words], stdout=subprocess.PIPE, stderr=error, env=environment, timeout=250)
+
+    def one(self, error):
+        result = self.status(error)
+        self.assertEqual((result.returncode, result.stdout), (0, b"done\n"))
+
+    def test_is_told(self):
+        result = self.status(subprocess.PIPE)
+        self.assertIn(b"access outside of any allocation", result.stderr)
+        self.assertEqual(result.returncode, 0)
+
+    def test_on_a_full_disk(self):
+        with open("/dev/full", "w") as full:
+            self.one(full)
+
+    def test_that_nobody_reads(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.one(writer)
+        os.close(writer)
 
 
 class Forms(unittest.TestCase):

@@ -4,7 +4,7 @@
 #include "emulator/hip/Api.h"
 #include "emulator/hip/api/Version.h"
 #include "input/Printable.h"
-#include "llvm/Support/raw_ostream.h"
+#include "input/Writing.h"
 #include <utility>
 
 using namespace rubia::emulator::hip;
@@ -25,7 +25,7 @@ hipError_t result(hipError_t error) {
 }
 
 void complain(const llvm::Twine &text) {
-  llvm::errs() << "rubia emulator: " + input::printable(text.str()) + "\n";
+  input::tell("rubia emulator: " + input::printable(text.str()) + "\n");
 }
 
 hipError_t noDevice() {

@@ -2,10 +2,9 @@
 // What is not there says so. The functions are defined without HIP's declarations: they take
 // nothing of what they are called with.
 #include "emulator/hip/Api.h"
-#include "llvm/Support/raw_ostream.h"
 
 hipError_t rubia::emulator::hip::refuse(const char *function, const char *what) {
-  llvm::errs() << "rubia emulator: " << function << ": " << what << " are not supported\n";
+  complain(llvm::Twine(function) + ": " + what + " are not supported");
   return result(hipErrorNotSupported);
 }
 

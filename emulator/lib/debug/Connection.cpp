@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/lib/debug/Connection.h"
 #include "input/BoundedJson.h"
+#include "input/Writing.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cerrno>
 #include <cstring>
@@ -19,7 +20,8 @@ Expected<Connection> Connection::open(StringRef path) {
   if (path.size() >= sizeof(address.sun_path))
     return createStringError("RUBIA_EMULATOR_DEBUG: the path is too long: " + path);
   std::memcpy(address.sun_path, path.data(), path.size());
-  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int descriptor =
+      input::besideStandardStreams(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   Connection connection(descriptor);
   if (descriptor < 0 ||
       ::connect(descriptor, reinterpret_cast<const sockaddr *>(&address), sizeof(address)) < 0)

@@ -8,8 +8,8 @@
 #include "emulator/lib/check/CheckUninitialised.h"
 #include "emulator/lib/check/CheckWarps.h"
 #include "emulator/lib/debug/DebugObserver.h"
-#include "emulator/lib/machine/HostFloat.h"
 #include "emulator/lib/machine/HostThreads.h"
+#include "emulator/lib/machine/InitialFloat.h"
 #include "emulator/lib/memory/MemoryRegistry.h"
 #include "emulator/lib/observe/CostObserver.h"
 #include "emulator/lib/observe/ObservedRun.h"
@@ -250,7 +250,7 @@ private:
 
 Expected<Statistics> runLaunch(const Launch &launch, Memory &memory,
                                DebugSession *debugger = nullptr) {
-  const DefaultFloatEnvironment environment; // not that of the program, which may flush denormals
+  const InitialFloatEnvironment environment; // not that of the program, which may flush denormals
   if (Error error = checkLaunch(launch))
     return std::move(error);
   Expected<Checks> checks = launch.checks ? *launch.checks : checksOf(hostSettings());

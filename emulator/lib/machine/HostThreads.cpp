@@ -3,8 +3,9 @@
 // that no thread has come to when it is done are dropped. So a launch of microseconds costs no more
 // than waking threads. Those that nobody needs for a while end.
 #include "emulator/lib/machine/HostThreads.h"
-#include "emulator/lib/machine/HostFloat.h"
+#include "emulator/lib/machine/InitialFloat.h"
 #include "emulator/lib/machine/PerProcess.h"
+#include "emulator/lib/machine/ThreadSignals.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <chrono>
@@ -47,6 +48,7 @@ void HostThreads::run(unsigned count, llvm::function_ref<void(unsigned)> work) {
 }
 
 bool HostThreads::start() {
+  const NewThreadsTakeNoSignals guard;
   pthread_t thread;
   auto serve = [](void *threads) -> void * {
     static_cast<HostThreads *>(threads)->serve();
@@ -56,7 +58,7 @@ bool HostThreads::start() {
 }
 
 void HostThreads::serve() {
-  const DefaultFloatEnvironment environment; // not that of who asked for a thread first
+  const InitialFloatEnvironment environment; // not that of who asked for a thread first
   std::unique_lock lock(mutex);
   for (;;) {
     const bool isWanted = wake.wait_for(lock, kPatience, [&] { return !jobs.empty(); });

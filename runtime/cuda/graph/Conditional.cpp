@@ -40,7 +40,7 @@ static void dropObjects(Graph &graph) {
 
 static std::unique_ptr<ExecutableGraph> makeBody(const Graph &graph) {
   auto body = std::make_unique<ExecutableGraph>();
-  body->copy = graph.clone();
+  body->copy = graph.cloneWithoutHandles();
   inherit(*body->copy, graph);
   dropObjects(*body->copy);
   body->steps = stepsOf(*body->copy);

@@ -6,6 +6,7 @@
 #include "runtime/cuda/graph/Conditional.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include <system_error>
 #include <thread>
 
 using namespace llvm;
@@ -190,7 +191,7 @@ static Result checkGraph(const Graph &graph, uint64_t flags, InstantiateFault &f
 
 static std::shared_ptr<ExecutableGraph> makeExecutable(Graph &graph, uint64_t flags) {
   auto made = std::make_shared<ExecutableGraph>();
-  made->copy = graph.clone();
+  made->copy = graph.cloneWithoutHandles();
   made->graph = graph.id;
   made->flags = flags;
   made->steps = stepsOf(*made->copy);
@@ -240,7 +241,7 @@ Result Lane::open() {
 // objects, and words of handles, which they may set.
 namespace {
 struct Used {
-  std::vector<std::pair<UserObject *, unsigned>> objects;
+  std::vector<std::pair<UserObject *, uint64_t>> objects;
   std::vector<std::shared_ptr<ConditionalWord>> words;
 
   void take(Graph &graph); // at any depth
@@ -276,9 +277,15 @@ static void giveBackLater(ExecutableGraph &executable) {
   if (owned->objects.empty() && owned->words.empty())
     return;
   auto releaseLater = [](void *data) {
-    std::thread([all = std::unique_ptr<Used>(static_cast<Used *>(data))] {
-      all->release();
-    }).detach();
+    std::unique_ptr<Used> all(static_cast<Used *>(data));
+    try {
+      std::thread([used = all.get()] { std::unique_ptr<Used>(used)->release(); }).detach();
+      (void)all.release();                     // the thread's
+    } catch (const std::system_error &error) { // no thread is left for the process
+      (void)all.release();
+      log(LogLevel::Warning,
+          Twine("what an executable graph used is not released: ") + error.what());
+    }
   };
   void *finished = executable.finished.hip();
   if (finished && hip().has<hipLaunchHostFunc>() &&

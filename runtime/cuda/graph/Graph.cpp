@@ -29,8 +29,8 @@ std::recursive_mutex &graphMutex() {
 struct UserObject {
   void *data;
   HostFunction destroy;
-  unsigned references; // all
-  unsigned program;    // those that graphs do not have
+  uint64_t references; // all
+  uint64_t program;    // those that graphs do not have
 };
 static std::set<UserObject *> &objects = *new std::set<UserObject *>;
 
@@ -62,9 +62,9 @@ void afterGraphLock(std::function<void()> work) {
   dueWork->push_back(std::move(work));
 }
 
-void retain(UserObject *object, unsigned count) { object->references += count; }
+void retain(UserObject *object, uint64_t count) { object->references += count; }
 
-void release(UserObject *object, unsigned count) {
+void release(UserObject *object, uint64_t count) {
   object->references -= count;
   if (object->references)
     return;
@@ -158,6 +158,21 @@ std::unique_ptr<Graph> Graph::clone() const {
   for (const auto &node : nodes)
     for (const Edge &edge : node->dependencies)
       copyOf[node.get()]->dependencies.push_back({copyOf[edge.from], edge.data});
+  return copy;
+}
+
+static void forgetHandles(Graph &graph) {
+  graphs.erase(&graph);
+  for (const auto &node : graph.nodes) {
+    nodes.erase(node.get());
+    for (Graph *owned : node->graphs())
+      forgetHandles(*owned);
+  }
+}
+
+std::unique_ptr<Graph> Graph::cloneWithoutHandles() const {
+  std::unique_ptr<Graph> copy = clone();
+  forgetHandles(*copy);
   return copy;
 }
 
@@ -550,7 +565,7 @@ Result cuUserObjectRelease(UserObject *object, unsigned count) {
 Result cuGraphRetainUserObject(Graph *graph, UserObject *object, unsigned count, unsigned flags) {
   return call(RUBIA_CALL(graph, object, count, flags), [&]() {
     GraphLock lock;
-    if (!liveGraph(graph) || !objects.contains(object) || !count || flags > 1 ||
+    if (!liveGraph(graph) || !objects.contains(object) || !count || count > INT_MAX || flags > 1 ||
         (flags && count > object->program)) // CU_GRAPH_USER_OBJECT_MOVE
       return kInvalidValue;
     graph->objects[object] += count;

@@ -55,7 +55,7 @@ struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes = {}; // in the order in which they were added
   GraphNode *parent = nullptr;                        // that it is part of
   uint64_t original = 0;                              // the graph that it was cloned from
-  std::map<UserObject *, unsigned> objects = {};      // with the references that it has
+  std::map<UserObject *, uint64_t> objects = {};      // with the references that it has
   std::map<uint64_t, Conditional> conditionals = {};  // by handle
   unsigned executables = 0; // that were made of it and live: where it has memory
 
@@ -63,6 +63,9 @@ struct Graph {
   void remove(GraphNode *node);
   /// A deep copy, with references to the user objects.
   std::unique_ptr<Graph> clone() const;
+  /// One that the program has no handle of. It may have old ones of graphs and nodes that have
+  /// ended, and memory is used again: these name nothing of it.
+  std::unique_ptr<Graph> cloneWithoutHandles() const;
   /// Each node after those it depends on; fewer nodes than there are if there is a cycle.
   std::vector<GraphNode *> ordered() const;
   std::vector<GraphNode *> dependentsOf(const GraphNode *node) const;
@@ -102,8 +105,8 @@ void destroyGraph(Graph *graph);
 Result giveNodes(const std::vector<GraphNode *> &all, GraphNode **nodes, size_t *count);
 
 // User objects, with the mutex held.
-void retain(UserObject *object, unsigned count);
-void release(UserObject *object, unsigned count);
+void retain(UserObject *object, uint64_t count);
+void release(UserObject *object, uint64_t count);
 
 // Memory of graphs. Its address is the node's from the beginning; it is allocated by a launch.
 Result allocateForGraph(Context &context, AllocateOperation &operation);

@@ -441,11 +441,11 @@ Result cuMemSetAccess(void *pointer, size_t bytes, const MemoryAccess *list, siz
   return callVirtual(RUBIA_CALL(pointer, bytes, list, count), [&]() -> Result {
     if (!list || !count)
       return kInvalidValue;
-    llvm::SmallVector<MemoryAccess> wanted(list, list + count);
-    for (MemoryAccess &access : wanted) {
+    llvm::SmallVector<MemoryAccess> wanted; // one by one: the count may be any number
+    for (const MemoryAccess &access : llvm::ArrayRef(list, count)) {
       if (Result result = checkAccess(access))
         return result == kInvalidDevice ? kInvalidValue : result;
-      access.location = forHip(access.location);
+      wanted.push_back({forHip(access.location), access.flags});
     }
     Row row = rowOf(pointer, bytes);
     if (row.empty())
