@@ -106,6 +106,43 @@ TEST(MemoryExecution, WhereConstantsAndParametersAre) {
   EXPECT_EQ(runAll(ptx, counting(1), form), (std::vector<uint32_t>{5 + 64}));
 }
 
+// Several kernels may call it, so that it has to be told where their parameters end. Those of `k`
+// are 12 bytes, and 4 more align what follows.
+TEST(MemoryExecution, ParametersOfTheKernelInFunctions) {
+  std::string ptx = executable(R"(
+    .local .align 8 .b8 l[8];
+    .param .b64 a;
+    .param .b32 r;
+    cvta.param.u64 %rd0, p;
+    cvta.local.u64 %rd1, l;
+    add.u64 %rd2, %rd0, 11;
+    add.u64 %rd3, %rd0, 12;
+    sub.u64 %rd4, %rd0, 1;
+    mov.u32 %r0, 0;
+    st.param.b64 [a], %rd0; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %rd2; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 1; or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %rd3; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 2; or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %rd4; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 3; or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %rd1; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 4; or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %buf; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 5; or.b32 %r0, %r0, %r1;
+    st.global.u32 [%mine], %r0;)",
+                               R"(
+.func (.param .b32 r) isParameter(.param .b64 a) {
+  .reg .b64 %x; .reg .pred %q; .reg .b32 %v;
+  ld.param.b64 %x, [a]; isspacep.param %q, %x; selp.b32 %v, 1, 0, %q;
+  st.param.b32 [r], %v; ret;
+})");
+  Form form;
+  form.block = {1, 1, 1};
+  EXPECT_EQ(runAll(ptx, counting(1), form), (std::vector<uint32_t>{3}));
+}
+
 TEST(MemoryExecution, LocalArrayWithDynamicIndex) {
   std::string ptx = executable(R"(
     .local .align 4 .b8 l[64];
