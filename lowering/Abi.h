@@ -178,7 +178,7 @@ struct LaunchArguments {
   uint32_t totalSharedBytes; // %total_smem_size: static and dynamic, in whole allocation units
   uint64_t gridId;           // %gridid
   uint64_t gridWorkspace;    // %envreg1 (high half), %envreg2 (low half): that of grid.sync()
-  uint32_t flags;            // LaunchFlag, and sharedRounding()
+  uint32_t flags;            // LaunchFlag, sharedRounding() and parameterSize()
   uint32_t cluster;          // CTAs of a cluster in x, y and z, 8 bits each; 0: one CTA
   uint64_t reserved1;
 };
@@ -205,6 +205,14 @@ inline constexpr unsigned kSharedRoundingShift = 8;
 constexpr uint32_t sharedRounding(uint64_t staticBytes, uint32_t dynamicBytes) {
   return (totalSharedBytes(staticBytes, dynamicBytes) - uint32_t(staticBytes + dynamicBytes))
          << kSharedRoundingShift;
+}
+
+/// The size of the kernel's parameters, for functions that ask whether an address is in them, in
+/// bits 16 to 31 of the flags: PTX has no more than 32,764 bytes. With zero there, as from older
+/// runtimes, none is.
+inline constexpr unsigned kParameterSizeShift = 16;
+constexpr uint32_t parameterSize(size_t parameterBytes) {
+  return uint32_t(parameterBytes) << kParameterSizeShift;
 }
 
 constexpr size_t launchArgumentsOffset(size_t parameterBytes) {

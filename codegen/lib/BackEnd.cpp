@@ -16,6 +16,7 @@
 #include "codegen/lib/errata/CallResults.h"
 #include "codegen/lib/errata/CarryChains.h"
 #include "codegen/lib/errata/CarryMasks.h"
+#include "codegen/lib/errata/FrameCarries.h"
 #include "codegen/lib/errata/FreeValues.h"
 #include "codegen/lib/errata/HalfResults.h"
 #include "codegen/lib/errata/JoinedMasks.h"
@@ -137,8 +138,10 @@ public:
     }
     if (pass->getPassName() == kExchangeCombine)
       legacy::PassManager::add(makeWideExchanges());
-    if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination))
+    if (pass->getPassName() == (isOptimising ? kLiveVariables : kPhiElimination)) {
+      legacy::PassManager::add(makeFrameCarries());
       legacy::PassManager::add(makeJoinedMasks());
+    }
     if (pass->getPassName() == kLiveVariables) {
       legacy::PassManager::add(makeLoopCarries());
       legacy::PassManager::add(makeOwnConstants());

@@ -717,7 +717,8 @@ Error LoadedModule::launch(const Manifest::Kernel &kernel, const LaunchShape &sh
   trailing.cluster = cluster[0] | cluster[1] << 8 | cluster[2] << 16;
   trailing.flags = (shape.cluster[0] ? abi::kExplicitCluster : 0) |
                    (beginsInOrder(*hip) ? abi::kWorkgroupsInOrder : 0) |
-                   abi::sharedRounding(kernel.staticSharedBytes, shape.dynamicSharedBytes);
+                   abi::sharedRounding(kernel.staticSharedBytes, shape.dynamicSharedBytes) |
+                   abi::parameterSize(parameters.size());
   memcpy(arguments.data() + arguments.size() - sizeof(trailing), &trailing, sizeof(trailing));
 
   summary::kernelLaunched(kernel.name);

@@ -26,28 +26,39 @@ Value *LaunchState::id(Intrinsic::ID intrinsic) {
   return value;
 }
 
+Value *LaunchState::start() {
+  if (arguments)
+    return arguments;
+  Function &self = *builder.GetInsertBlock()->getParent();
+  if (function && function->isKernel)
+    return arguments = builder.CreateConstGEP1_64(
+               builder.getInt8Ty(), self.getArg(0),
+               abi::launchArgumentsOffset(layoutOf(*function).sizeInBytes));
+  Value *hidden = builder.CreateIntrinsic(builder.getPtrTy(kConstantSpace),
+                                          Intrinsic::amdgcn_implicitarg_ptr, {});
+  return arguments = builder.CreateConstGEP1_64(builder.getInt8Ty(), hidden,
+                                                -int64_t(sizeof(abi::LaunchArguments)));
+}
+
 Value *LaunchState::argument(size_t offset, unsigned bits) {
   Value *&value = fields[unsigned(offset)];
   if (value)
     return value;
-  if (!arguments) {
-    Function &self = *builder.GetInsertBlock()->getParent();
-    if (function && function->isKernel) {
-      arguments =
-          builder.CreateConstGEP1_64(builder.getInt8Ty(), self.getArg(0),
-                                     abi::launchArgumentsOffset(layoutOf(*function).sizeInBytes));
-    } else {
-      Value *hidden = builder.CreateIntrinsic(builder.getPtrTy(kConstantSpace),
-                                              Intrinsic::amdgcn_implicitarg_ptr, {});
-      arguments = builder.CreateConstGEP1_64(builder.getInt8Ty(), hidden,
-                                             -int64_t(sizeof(abi::LaunchArguments)));
-    }
-  }
-  Value *place = builder.CreateConstGEP1_64(builder.getInt8Ty(), arguments, offset);
+  Value *place = builder.CreateConstGEP1_64(builder.getInt8Ty(), start(), offset);
   LoadInst *load =
       builder.CreateAlignedLoad(builder.getIntNTy(bits), place, Align(bits == 64 ? 8 : 4));
   load->setMetadata(LLVMContext::MD_invariant_load, MDNode::get(builder.getContext(), {}));
   return value = load;
+}
+
+// They end where the launch arguments start, but for what aligns these.
+std::pair<Value *, Value *> LaunchState::parameters() {
+  Value *flags = argument(offsetof(abi::LaunchArguments, flags), 32);
+  Value *size =
+      builder.CreateZExt(builder.CreateLShr(flags, abi::kParameterSizeShift), builder.getInt64Ty());
+  Value *aligned = builder.CreateAnd(builder.CreateAdd(size, builder.getInt64(7)), ~uint64_t(7));
+  Value *end = builder.CreatePtrToInt(start(), builder.getInt64Ty());
+  return {builder.CreateSub(end, aligned), size};
 }
 
 Value *LaunchState::ctaSize(unsigned dimension) {

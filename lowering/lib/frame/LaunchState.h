@@ -33,12 +33,15 @@ public:
   llvm::Value *linearThreadIndex();                    // x fastest
   llvm::Value *threadCount();                          // of the CTA
   llvm::Value *argument(size_t offset, unsigned bits); // a field of abi::LaunchArguments
+  /// Where the kernel's parameters start (i64), and their size (i64).
+  std::pair<llvm::Value *, llvm::Value *> parameters();
   /// Half-filled form: whether the lane is one of the CTA's threads at all.
   llvm::Value *isThread();
   llvm::Value *waveIndex();     // in the workgroup
   llvm::Value *isFirstThread(); // of the workgroup
 
 private:
+  llvm::Value *start(); // of the launch arguments
   llvm::Value *id(llvm::Intrinsic::ID intrinsic);
   llvm::Value *nonZero(llvm::Value *value);
 

@@ -84,8 +84,8 @@ Expected<Value *> lowerCvta(FunctionLowering &fn, const ptx::Instruction &inst) 
 }
 
 // Whether an address lies in the `size` bytes from `start` on; all are i64.
-static Value *isWithin(IRBuilder<> &b, Value *address, Value *start, uint64_t size) {
-  return b.CreateICmpULT(b.CreateSub(address, start), b.getInt64(size));
+static Value *isWithin(IRBuilder<> &b, Value *address, Value *start, Value *size) {
+  return b.CreateICmpULT(b.CreateSub(address, start), size);
 }
 
 // isspacep.space p, a
@@ -104,8 +104,8 @@ Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &in
     Value *found = b.getFalse();
     for (const ptx::Variable *variable : fn.unit().ptxModule.variables)
       if (variable->space == ptx::StateSpace::Const)
-        found =
-            b.CreateOr(found, isWithin(b, bits, fn.addressOf(*variable), variable->sizeInBytes));
+        found = b.CreateOr(
+            found, isWithin(b, bits, fn.addressOf(*variable), b.getInt64(variable->sizeInBytes)));
     return found;
   };
   switch (inst.spelling->space()) {
@@ -121,12 +121,14 @@ Expected<Value *> lowerIsspacep(FunctionLowering &fn, const ptx::Instruction &in
     return isConst();
   case ptx::StateSpace::Param: {
     const ptx::Function &function = fn.ptxFunction();
-    if (!function.isKernel)
-      return fn.unsupported(inst, "where a kernel's parameters end is not known in functions");
+    if (!function.isKernel) {
+      auto [start, size] = fn.launch().parameters();
+      return isWithin(b, bits, start, size);
+    }
     if (function.parameters.empty())
       return b.getFalse();
     return isWithin(b, bits, fn.addressOf(*function.parameters.front()),
-                    layoutOf(function).sizeInBytes);
+                    b.getInt64(layoutOf(function).sizeInBytes));
   }
   default:
     return fn.unsupported(inst, "this state space has no addresses");

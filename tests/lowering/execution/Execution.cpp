@@ -259,8 +259,10 @@ Outcome run(const std::string &ptx, std::vector<uint32_t> words, const Form &for
       abi::totalSharedBytes(compiled.staticSharedBytes, form.dynamicSharedBytes);
   if (form.cluster.x)
     arguments.launch.cluster = form.cluster.x | form.cluster.y << 8 | form.cluster.z << 16;
-  arguments.launch.flags = (form.byTickets ? 0u : unsigned(abi::kWorkgroupsInOrder)) |
-                           abi::sharedRounding(compiled.staticSharedBytes, form.dynamicSharedBytes);
+  arguments.launch.flags =
+      (form.byTickets ? 0u : unsigned(abi::kWorkgroupsInOrder)) |
+      abi::sharedRounding(compiled.staticSharedBytes, form.dynamicSharedBytes) |
+      abi::parameterSize(12);
   arguments.launch.gridId = 0x1234567890;
   arguments.launch.gridWorkspace = 0xaaaabbbbccccdddd;
 

@@ -106,6 +106,99 @@ TEST(MemoryExecution, WhereConstantsAndParametersAre) {
   EXPECT_EQ(runAll(ptx, counting(1), form), (std::vector<uint32_t>{5 + 64}));
 }
 
+// Several kernels may call it, so that it has to be told where their parameters end. Those of `k`
+// are 12 bytes, and 4 more align what follows.
+TEST(MemoryExecution, ParametersOfTheKernelInFunctions) {
+  std::string ptx = executable(R"(
+    .local .align 8 .b8 l[8];
+    .param .b64 a;
+    .param .b32 r;
+    cvta.param.u64 %rd0, p;
+    cvta.local.u64 %rd1, l;
+    add.u64 %rd2, %rd0, 11;
+    add.u64 %rd3, %rd0, 12;
+    sub.u64 %rd4, %rd0, 1;
+    mov.u32 %r0, 0;
+    st.param.b64 [a], %rd0; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %rd2; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 1; or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %rd3; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 2; or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %rd4; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 3; or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %rd1; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 4; or.b32 %r0, %r0, %r1;
+    st.param.b64 [a], %buf; call.uni (r), isParameter, (a); ld.param.b32 %r1, [r];
+    shl.b32 %r1, %r1, 5; or.b32 %r0, %r0, %r1;
+    st.global.u32 [%mine], %r0;)",
+                               R"(
+.func (.param .b32 r) isParameter(.param .b64 a) {
+  .reg .b64 %x; .reg .pred %q; .reg .b32 %v;
+  ld.param.b64 %x, [a]; isspacep.param %q, %x; selp.b32 %v, 1, 0, %q;
+  st.param.b32 [r], %v; ret;
+})");
+  Form form;
+  form.block = {1, 1, 1};
+  EXPECT_EQ(runAll(ptx, counting(1), form), (std::vector<uint32_t>{3}));
+}
+
+// A generic address may be below its array for a while: the sum of its lower half and of a negative
+// number carries. In the function, whose frame is somewhere in the stack, the number is any.
+TEST(MemoryExecution, AddressesBelowALocalArray) {
+  const std::string below = R"(
+    mov.u64 %rd0, ARRAY; cvta.local.u64 %rd0, %rd0;
+    st.local.u32 [ARRAY+4], NUMBER;
+    add.s64 %rd1, %rd0, -8;
+    st.volatile.global.u64 [%out], %rd1; ld.volatile.global.u64 %rd1, [%out];
+    ld.u32 %r1, [%rd1+12]; add.u32 %r0, %r0, %r1;
+    ld.volatile.global.s32 %rd2, [%out+8]; // -4
+    mul.lo.s64 %rd2, %rd2, 3;
+    add.s64 %rd1, %rd0, %rd2;
+    st.volatile.global.u64 [%out], %rd1; ld.volatile.global.u64 %rd1, [%out];
+    ld.u32 %r1, [%rd1+16]; add.u32 %r0, %r0, %r1;)";
+  auto of = [&](const std::string &array, const std::string &number) {
+    std::string text = below;
+    for (size_t at; (at = text.find("ARRAY")) != std::string::npos;)
+      text.replace(at, 5, array);
+    return text.replace(text.find("NUMBER"), 6, number);
+  };
+  const std::string declared = R"(
+    .local .align 8 .b8 l[24]; .local .align 8 .b8 m[40]; .local .align 8 .b8 n2[48];
+    .reg .b64 %out;)";
+  std::string ptx = executable(declared + R"(
+    .param .b64 a;
+    .param .b32 r;
+    mov.b64 %out, %buf; mov.u32 %r0, 0;)" +
+                                   of("l", "1") + of("m", "20") + of("n2", "300") + R"(
+    st.param.b64 [a], %buf;
+    call.uni (r), f, (a); ld.param.b32 %r1, [r]; add.u32 %r0, %r0, %r1;
+    mov.b64 %rd0, 0; st.global.u64 [%buf], %rd0;
+    st.global.u32 [%buf+16], %r0;)",
+                               R"(
+.visible .func (.param .b32 r) f(.param .b64 a) {
+  .reg .b64 %rd<3>; .reg .b32 %r<4>; .reg .pred %p;)" +
+                                   declared + R"(
+  .param .b64 b;
+  .param .b32 s;
+  ld.param.b64 %out, [a]; mov.u32 %r0, 0;)" +
+                                   of("l", "4000") + of("m", "50000") + of("n2", "600000") + R"(
+  ld.volatile.global.u32 %r2, [%out+12];
+  add.u32 %r3, %r2, -1; st.volatile.global.u32 [%out+12], %r3;
+  setp.eq.u32 %p, %r2, 0;
+  @%p bra DONE;
+  st.param.b64 [b], %out;
+  call.uni (s), f, (b); ld.param.b32 %r1, [s]; add.u32 %r0, %r0, %r1;
+DONE:
+  st.param.b32 [r], %r0; ret;
+})");
+  Form form;
+  form.block = {1, 1, 1};
+  std::vector<uint32_t> result = runAll(ptx, {0, 0, uint32_t(-4), 1, 0}, form);
+  ASSERT_EQ(result.size(), 5u);
+  EXPECT_EQ(result[4], 2 * 321 + 2 * 2 * 654000u);
+}
+
 TEST(MemoryExecution, LocalArrayWithDynamicIndex) {
   std::string ptx = executable(R"(
     .local .align 4 .b8 l[64];

@@ -80,11 +80,13 @@ private:
     });
   }
 
-  /// Whether lanes came to the block by leaving, one by one, a loop that changes the scalar.
-  bool isBehindLoop(const MachineInstr &scalar, const MachineBasicBlock &block) const {
+  /// Whether lanes came to the block by leaving, one by one, a loop that changes the scalar and has
+  /// the copy. A copy behind the loop, of what all lanes left with, may be in the block itself.
+  bool isBehindLoop(const MachineInstr &scalar, const MachineInstr &copy,
+                    const MachineBasicBlock &block) const {
     for (const MachineCycle *cycle = cycles->getCycle(scalar.getParent());
          cycle && !cycle->contains(&block); cycle = cycle->getParentCycle())
-      if (isLeftByLanes(*cycle))
+      if (cycle->contains(copy.getParent()) && isLeftByLanes(*cycle))
         return true;
     return false;
   }
@@ -95,7 +97,7 @@ private:
     DenseMap<MachineBasicBlock *, Register> phis;
     for (MachineOperand &use : make_early_inc_range(registers->use_nodbg_operands(result))) {
       MachineBasicBlock &block = *use.getParent()->getParent();
-      if (use.getParent()->isPHI() || !isBehindLoop(scalar, block))
+      if (use.getParent()->isPHI() || !isBehindLoop(scalar, copy, block))
         continue;
       Register &phi = phis[&block];
       if (!phi)
@@ -106,7 +108,7 @@ private:
     return !phis.empty();
   }
 
-  /// The copy dominates the block, and so the end of each block before it.
+  /// The copy, in another block, dominates this one, and so the end of each block before it.
   Register makePhi(MachineBasicBlock &block, Register result, const DebugLoc &place) {
     const Register phi = registers->cloneVirtualRegister(result);
     MachineInstrBuilder builder =
