@@ -39,11 +39,14 @@ int currentReply = -1;
 protocol::Remote currentRemote;
 std::string currentWhat;
 
+// What cannot be written (raw_fd_ostream) is the system's problem, all else the unit's.
 void tellFatalError(void *, const char *reason, bool) {
   std::string text = "LLVM could not compile " + currentWhat + ": " + reason;
+  const auto outcome = StringRef(reason).starts_with("IO failure on output stream")
+                           ? protocol::Outcome::Problem
+                           : protocol::Outcome::Refused;
   if (currentReply >= 0)
-    protocol::sendAnswer(currentReply, protocol::Outcome::Refused, arrayRefFromStringRef(text), 0,
-                         currentRemote);
+    protocol::sendAnswer(currentReply, outcome, arrayRefFromStringRef(text), 0, currentRemote);
   _exit(kFatalErrorTold);
 }
 

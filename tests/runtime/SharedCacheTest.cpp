@@ -168,6 +168,18 @@ TEST_F(SharedCacheTest, ALimitOfFileSizesIsNoErrorOfTheKernel) {
   EXPECT_TRUE(succeeded(ask({directory(), {}}, [] {})));
 }
 
+// What LLVM cannot write is fatal to it, and none of the unit.
+TEST_F(SharedCacheTest, AFullDiskIsNoErrorOfTheKernel) {
+  setenv("RUBIA_WORKER", RUBIA_FAULTY_WORKER_PATH, 1);
+  const std::string text = kernelNamed("output_1");
+  auto code = Compiler::create({directory(), {}}, {}).codeObject(image(text), 0, "gfx1100");
+  ASSERT_FALSE(bool(code));
+  Error error = code.takeError();
+  EXPECT_TRUE(error.isA<CompilerProblem>());
+  EXPECT_TRUE(StringRef(toString(std::move(error))).contains("No space left on device"));
+  EXPECT_TRUE(directory().files().empty());
+}
+
 TEST_F(SharedCacheTest, ARemoteThatIsAwayIsAProblemNotTheKernelsError) {
   setenv("RUBIA_COMPILE", "never", 1);
   setenv("RUBIA_CACHE_REMOTE", "http://127.0.0.1:1/nobody", 1);

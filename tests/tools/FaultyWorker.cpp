@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia-worker with defects: a unit dies, hangs or eats memory as the name of its first kernel says
-// (abort_1, segfault_1, terminated_1, cpu_1, overflow_1, hang_1, memory_1), takes so many tenths of
-// a second (sleep_15_1), takes five times five of them and says so each time (parts_1), says so
-// for ever (chatter_1), lasts until the folder RUBIA_TEST_GATES has a file of its name (gate_1), or
-// stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what
-// its sandbox forbids (escape_1), or hand its supervisor an entry that nobody asked for (forge_1).
-// It may keep its supervisor busy: with words without end (flood_1), by not reading what it is told
-// (unread_1), by saying that it is done without an answer (mute_1), or, once it has answered, by
-// filling what the supervisor beats (clog_1).
-// Everything else
-// is the worker as it is shipped: the linker puts this in front of PtxImage::compile (--wrap),
-// which needs no seam there.
+// (abort_1, output_1, segfault_1, terminated_1, cpu_1, overflow_1, hang_1, memory_1), takes so many
+// tenths of a second (sleep_15_1), takes five times five of them and says so each time (parts_1),
+// says so for ever (chatter_1), lasts until the folder RUBIA_TEST_GATES has a file of its name
+// (gate_1), or stops its process if RUBIA_TEST_STOP is set (stop_1). It may try what its sandbox
+// forbids (escape_1), or hand its supervisor an entry that nobody asked for (forge_1). It may keep
+// its supervisor busy: with words without end (flood_1), by not reading what it is told (unread_1),
+// by saying that it is done without an answer (mute_1), or, once it has answered, by filling what
+// the supervisor beats (clog_1). Everything else is the worker as it is shipped: the linker puts
+// this in front of PtxImage::compile (--wrap), which needs no seam there.
 #include "runtime/cache/CacheEntry.h"
 #include "runtime/compiler/Protocol.h"
 #include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Pipeline.h"
+#include "llvm/Support/ErrorHandling.h"
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -115,6 +114,8 @@ Result faultyCompile(const runtime::PtxImage *image, const lowering::Unit &unit,
   StringRef name = unit.kernels.front()->name;
   if (name.starts_with("abort_"))
     abort();
+  if (name.starts_with("output_")) // as LLVM's streams do that were not asked
+    report_fatal_error("IO failure on output stream: No space left on device");
   if (name.starts_with("segfault_"))
     raise(SIGSEGV);
   if (name.starts_with("terminated_"))
