@@ -61,21 +61,25 @@ bool isMarked(const MachineMemOperand &operand, StringRef mark) {
 }
 
 /// Bits 0 to 2: log2 of the alignment in bytes; 3 and 4: 0 unknown, 1 weak, 2 strong, 3 strong in
-/// its CTA only; 5 and 6: log2 of an element's bytes; 7: a store of an asynchronous copy.
+/// its CTA only; 5 and 6: log2 of an element's bytes; 7: a store of an asynchronous copy, or a load
+/// or an atomic operation of an arrival, which have a scope of one address space.
 uint8_t noteOf(const MachineInstr &inst) {
   constexpr unsigned kMaxAlignment = 7, kWeak = 1, kStrong = 2, kStrongInCta = 3;
   if (inst.memoperands_empty())
     return 0;
-  const SyncScope::ID cta =
-      inst.getMF()->getFunction().getContext().getOrInsertSyncScopeID("workgroup");
+  LLVMContext &context = inst.getMF()->getFunction().getContext();
+  const SyncScope::ID cta = context.getOrInsertSyncScopeID("workgroup"),
+                      arrivalInCta = context.getOrInsertSyncScopeID("workgroup-one-as"),
+                      arrival = context.getOrInsertSyncScopeID("agent-one-as");
   unsigned alignment = kMaxAlignment, element = 3;
   bool isStrong = false, isStrongInCta = false, isAsync = false;
   for (const MachineMemOperand *operand : inst.memoperands()) {
-    if (operand->isAtomic() && !operand->isVolatile() && operand->getSyncScopeID() == cta)
+    const SyncScope::ID scope = operand->getSyncScopeID();
+    if (operand->isAtomic() && !operand->isVolatile() && (scope == cta || scope == arrivalInCta))
       isStrongInCta = true;
     else if (operand->isAtomic() || operand->isVolatile() || isMarked(*operand, kExpandedLoad))
       isStrong = true;
-    isAsync |= isMarked(*operand, kAsyncStore);
+    isAsync |= isMarked(*operand, kAsyncStore) || scope == arrivalInCta || scope == arrival;
     alignment = std::min(alignment, Log2(operand->getAlign()));
     const LLT type = operand->getMemoryType();
     const unsigned bits = type.isValid() ? unsigned(type.getScalarSizeInBits()) : 8;

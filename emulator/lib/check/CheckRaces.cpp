@@ -451,14 +451,14 @@ void RaceCheck::touch(const Instruction &now, const Touched &touched, const Lane
     if (!cell.synchronises && !checkRead(now, touched, here, thread))
       return;
     touched.shadow.addRead(cell, here);
-    if (strong)
+    if (strong && !now.step.isAsync) // who arrives does not wait
       learnFrom(now, thread, touched);
     return;
   }
   cell.synchronises |= now.step.compares && isUnknown;
   if (!cell.synchronises && !checkWrite(now, touched, here, thread))
     return;
-  if (now.atomic)
+  if (now.atomic && !now.step.isAsync)
     learnFrom(now, thread, touched);
   if (!strong) // which hides no weak ones
     touched.shadow.clearReads(cell);
@@ -545,7 +545,7 @@ void RaceCheck::checkHeld(RunningGroup &running, const AsyncCopies &copies, Wave
 bool RaceCheck::isArrived(const Instruction &now, const LaneAccess &access) {
   const bool isLds = access.space == Space::Local;
   AsyncCopies &copies = now.group.copies;
-  if (now.step.isAsync && access.writes) {
+  if (now.step.isAsync && access.writes && !now.atomic) {
     AsyncStore store;
     store.address = access.address;
     store.bytes = access.bytes;

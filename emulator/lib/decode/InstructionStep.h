@@ -127,7 +127,7 @@ struct InstructionStep {
   Strength strength = Strength::Unknown;
   uint8_t alignment = 0;    // in bytes, as the program has it; 0: unknown
   uint8_t elementBytes = 0; // of each of the program's values; 0: unknown
-  bool isAsync = false;     // a store of an asynchronous copy
+  bool isAsync = false;     // a store of an asynchronous copy, or a load or atomic of an arrival
   AsyncMark mark;           // by AsyncNotes
 
   /// It does nothing but compute: no memory, branch, barrier, wait, note or change of EXEC.

@@ -50,9 +50,9 @@ Value *objectOf(IRBuilder<> &b, Value *pending, Value *expected, Value *tx, Valu
                     b.CreateOr(at(tx, kTxMask, kTxAt), phaseBit));
 }
 
-Value *load(FunctionLowering &fn, Value *place) {
+Value *load(FunctionLowering &fn, Value *place, SyncScope::ID scope) {
   LoadInst *load = fn.builder().CreateAlignedLoad(fn.intType(64), place, Align(8));
-  load->setAtomic(AtomicOrdering::Monotonic, scopeOf(fn));
+  load->setAtomic(AtomicOrdering::Monotonic, scope);
   return fn.builder().CreateFreeze(load);
 }
 
@@ -67,7 +67,8 @@ Value *changeMbarrier(FunctionLowering &fn, const ptx::Instruction &inst, Value 
   failIfMisaligned(fn, inst, place, 8);
   if (change.releases)
     b.CreateFence(AtomicOrdering::Release, scopeOf(fn));
-  Value *start = load(fn, place);
+  const SyncScope::ID scope = scopeOfArrival(fn.context(), scopeOf(fn));
+  Value *start = load(fn, place, scope);
   BasicBlock *before = b.GetInsertBlock(), *again = fn.newBlock("mbarrier.again"),
              *done = fn.newBlock("mbarrier.done");
   b.CreateBr(again);
@@ -95,9 +96,8 @@ Value *changeMbarrier(FunctionLowering &fn, const ptx::Instruction &inst, Value 
   Value *nextPhase = b.CreateXor(phase, uint64_t(1) << kPhaseAt);
   Value *made = objectOf(b, b.CreateSelect(isOver, expected, left), expected,
                          bytes /* 0 if it is over */, b.CreateSelect(isOver, nextPhase, phase));
-  AtomicCmpXchgInst *swap =
-      b.CreateAtomicCmpXchg(place, old, made, Align(8), AtomicOrdering::Monotonic,
-                            AtomicOrdering::Monotonic, scopeOf(fn));
+  AtomicCmpXchgInst *swap = b.CreateAtomicCmpXchg(
+      place, old, made, Align(8), AtomicOrdering::Monotonic, AtomicOrdering::Monotonic, scope);
   old->addIncoming(b.CreateExtractValue(swap, 0), b.GetInsertBlock());
   b.CreateCondBr(b.CreateExtractValue(swap, 1), done, again);
   b.SetInsertPoint(done);
@@ -164,7 +164,7 @@ Expected<Value *> lowerMbarrierWait(FunctionLowering &fn, const ptx::Instruction
   Value *place = fn.pointer(inst.operands[1], inst.spelling->space());
   if (!place)
     return nullptr;
-  Value *phase = b.CreateLShr(load(fn, place), kPhaseAt);
+  Value *phase = b.CreateLShr(load(fn, place, scopeOf(fn)), kPhaseAt);
   Value *awaited = spelling.has(ptx::Mod::Parity)
                        ? b.CreateZExt(b.CreateAnd(fn.source(1), 1), b.getInt64Ty())
                        : b.CreateLShr(fn.source(1), kPhaseAt);

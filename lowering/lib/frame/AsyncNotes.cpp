@@ -23,6 +23,10 @@ void markAsyncStore(Instruction *store) {
   store->setMetadata(LLVMContext::MD_tbaa, metadata.createTBAAStructTagNode(type, type, 0));
 }
 
+SyncScope::ID scopeOfArrival(LLVMContext &context, SyncScope::ID scope) {
+  return context.getOrInsertSyncScopeID((*context.getSyncScopeName(scope) + "-one-as").str());
+}
+
 static std::string textOfNote(StringRef label, AsyncMark mark, unsigned count, StringRef more) {
   return ".pushsection .rubia.async,\"\",@progbits\n.quad " + label.str() + "\n.byte " +
          std::to_string(unsigned(mark)) + ", " + std::to_string(std::min(count, 255u)) +

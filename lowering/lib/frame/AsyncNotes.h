@@ -28,6 +28,12 @@ enum class AsyncMark : uint8_t {
 /// where the copy is issued is noted too (markHeldCopy).
 void markAsyncStore(llvm::Instruction *store);
 
+/// The scope of relaxed accesses that are part of an arrival at an mbarrier: what they read is
+/// ours, and shows the program nothing of what other threads have done. For LLVM it differs from
+/// `scope` in what else is ordered with an access, and with a relaxed one nothing is (AMDGPUUsage,
+/// "Memory Model": one address space).
+llvm::SyncScope::ID scopeOfArrival(llvm::LLVMContext &context, llvm::SyncScope::ID scope);
+
 /// Emits an instruction without effect, which no memory access is moved across, and its note.
 void markAsync(llvm::IRBuilderBase &builder, AsyncMark mark, unsigned count = 0);
 /// The same as text of assembly.

@@ -43,6 +43,8 @@ struct uint4 {
 #define arriveWithCopies(bar)                                                                      \
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(sharedAddress(bar))         \
                : "memory")
+#define arrive(bar)                                                                                \
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(sharedAddress(bar)) : "memory")
 #define announceBytes(bar, bytes)                                                                  \
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(sharedAddress(bar)),      \
                "r"(bytes)                                                                          \

@@ -393,3 +393,21 @@ KERNEL overwritten_behind_a_chain(unsigned *data, unsigned, unsigned *) {
   if (b == 2)
     first[t] = t; // BUG waits
 }
+
+// Who arrives at an mbarrier shows what he has done, and sees nothing of others before he waits.
+// CASE fault=DataRace block=64 words=64
+KERNEL arrival_without_a_wait(unsigned *data, unsigned n, unsigned *) {
+  __shared__ unsigned long bar;
+  __shared__ unsigned cells[64];
+  const unsigned t = threadX();
+  if (t == 0)
+    initBarrier(&bar, 64);
+  syncThreads();
+  cells[t] = n + t; // BUG thread=(40,0,0)
+  arrive(&bar);
+#ifdef MENDED
+  waitForPhase(&bar, 0);
+#endif
+  if (t == 5)
+    data[t] = cells[40]; // BUG thread=(5,0,0)
+}
