@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which readers behind a loop get what a copy in it holds by a phi.
 #include "codegen/lib/errata/lanes/LoopCopies.h"
-#include "codegen/lib/Translate.h"
-#include "llvm/CodeGen/MIRParser/MIRParser.h"
-#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "tests/codegen/MachineText.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/InitializePasses.h"
-#include "llvm/PassRegistry.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Target/TargetMachine.h"
-#include <gtest/gtest.h>
 
 using namespace llvm;
 using namespace rubia::codegen;
+using namespace rubia::codegen::test;
 
 namespace {
 
@@ -59,35 +50,18 @@ body: |
 ...
 )")
                                .str();
-  Expected<TargetId> target = parseTargetId("gfx1201");
-  EXPECT_TRUE(bool(target));
-  Expected<TargetMachine *> machine = targetMachine(*target, 0);
-  EXPECT_TRUE(bool(machine));
-  initializeCodeGen(*PassRegistry::getPassRegistry());
-  LLVMContext context;
-  std::unique_ptr<MIRParser> parser =
-      createMIRParser(MemoryBuffer::getMemBufferCopy(text, "test"), context);
-  std::unique_ptr<Module> module = parser->parseIRModule();
-  if (!module)
-    return "no module";
-  module->setDataLayout((*machine)->createDataLayout());
-  auto *info = new MachineModuleInfoWrapperPass(*machine);
-  legacy::PassManager passes;
-  passes.add(info);
-  if (parser->parseMachineFunctions(*module, info->getMMI()))
-    return "no function";
-  passes.add(makeLoopCopies());
-  passes.run(*module);
-  MachineFunction &function = *info->getMMI().getMachineFunction(*module->getFunction("k"));
-  const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
-  for (const MachineBasicBlock &block : function)
-    for (const MachineInstr &inst : block)
-      if (instructions.getName(inst.getOpcode()) == "V_ADD_U32_e32") {
-        const MachineInstr *read =
-            function.getRegInfo().getUniqueVRegDef(inst.getOperand(2).getReg());
-        return instructions.getName(read->getOpcode()).str();
-      }
-  return "no addition";
+  std::string found = "no addition";
+  runOnMachineText("gfx1201", text, makeLoopCopies(), [&](const MachineFunction &function) {
+    const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
+    for (const MachineBasicBlock &block : function)
+      for (const MachineInstr &inst : block)
+        if (instructions.getName(inst.getOpcode()) == "V_ADD_U32_e32") {
+          const MachineInstr *read =
+              function.getRegInfo().getUniqueVRegDef(inst.getOperand(2).getReg());
+          found = instructions.getName(read->getOpcode()).str();
+        }
+  });
+  return found;
 }
 
 TEST(LoopCopies, InTheLoopAreReadByAPhiBehindIt) { EXPECT_EQ(readAfter(kCopy, ""), "PHI"); }

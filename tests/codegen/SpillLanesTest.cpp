@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where vector registers begin whose lanes scalar registers are spilled to.
-#include "codegen/lib/Translate.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
+#include "tests/codegen/MachineText.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/CodeGen/MIRParser/MIRParser.h"
-#include "llvm/CodeGen/MachineModuleInfo.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/InitializePasses.h"
-#include "llvm/PassRegistry.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Target/TargetMachine.h"
-#include <gtest/gtest.h>
 
 using namespace llvm;
 using namespace rubia::codegen;
+using namespace rubia::codegen::test;
 
 namespace {
 
@@ -60,31 +51,13 @@ body: |
 ...
 )")
                                .str();
-  Expected<TargetId> target = parseTargetId("gfx942");
-  EXPECT_TRUE(bool(target));
-  Expected<TargetMachine *> machine = targetMachine(*target, 0);
-  EXPECT_TRUE(bool(machine));
-  initializeCodeGen(*PassRegistry::getPassRegistry());
-  LLVMContext context;
-  std::unique_ptr<MIRParser> parser =
-      createMIRParser(MemoryBuffer::getMemBufferCopy(text, "test"), context);
-  std::unique_ptr<Module> module = parser->parseIRModule();
-  if (!module)
-    return -1;
-  module->setDataLayout((*machine)->createDataLayout());
-  auto *info = new MachineModuleInfoWrapperPass(*machine);
-  legacy::PassManager passes;
-  passes.add(info);
-  if (parser->parseMachineFunctions(*module, info->getMMI()))
-    return -2;
-  passes.add(makeSpillLanes());
-  passes.run(*module);
-  MachineFunction &function = *info->getMMI().getMachineFunction(*module->getFunction("k"));
-  for (const MachineBasicBlock &block : function)
-    for (const MachineInstr &inst : block)
-      if (inst.isImplicitDef())
-        return block.getNumber();
-  return -3;
+  int place = -1; // nowhere
+  runOnMachineText("gfx942", text, makeSpillLanes(), [&](const MachineFunction &function) {
+    for (const MachineBasicBlock &block : function)
+      if (place < 0 && any_of(block, [](const MachineInstr &inst) { return inst.isImplicitDef(); }))
+        place = block.getNumber();
+  });
+  return place;
 }
 
 constexpr const char *kBegin = "%0:vgpr_32 = IMPLICIT_DEF\n    ";

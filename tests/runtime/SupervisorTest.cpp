@@ -41,6 +41,16 @@ bool touch(const std::string &path) {
   return !error;
 }
 
+// What is written to a pipe until its other end is closed. Closes this one.
+std::string readToTheEnd(int end) {
+  std::string text;
+  char bytes[4096];
+  for (ssize_t n; (n = read(end, bytes, sizeof(bytes))) > 0;)
+    text.append(bytes, n);
+  close(end);
+  return text;
+}
+
 class SupervisorTest : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -368,11 +378,7 @@ protected:
       _exit(0);
     }
     close(ends[1]);
-    std::string text;
-    char bytes[4096];
-    for (ssize_t n; (n = read(ends[0], bytes, sizeof(bytes))) > 0;)
-      text.append(bytes, n);
-    close(ends[0]);
+    const std::string text = readToTheEnd(ends[0]);
     waitpid(pid, nullptr, 0);
     return text;
   }
@@ -449,11 +455,7 @@ protected:
       _exit(0);
     }
     close(ends[1]);
-    std::string text;
-    char bytes[4096];
-    for (ssize_t n; (n = read(ends[0], bytes, sizeof(bytes))) > 0;)
-      text.append(bytes, n);
-    close(ends[0]);
+    const std::string text = readToTheEnd(ends[0]);
     int status = -1;
     waitpid(pid, &status, 0);
     return text + (status ? "it waits for ever" : "");
