@@ -88,7 +88,7 @@ Result Context::check(int hipError) {
                            textOf(result) + "; later calls return the same error");
   std::vector<std::shared_ptr<LoadedModule>> suspects;
   {
-    std::lock_guard<std::recursive_mutex> lock(mutex);
+    std::lock_guard<std::mutex> lock(modulesMutex);
     for (Module *module : modules)
       suspects.push_back(module->loaded);
   }
@@ -201,8 +201,7 @@ void Context::tearDown() {
   for (Context *peer : std::exchange(peers, {}))
     if (Result result = hasLostDevice() ? kSuccess : endAccess(device, peer->device))
       warnOfAccess(peer->device, result);
-  while (!modules.empty())
-    unloadModule(*modules.begin());
+  unloadModulesOf(*this);
   pending.clear();
   destroyStreamsAndEvents(*this);
   releaseTextures(*this);
@@ -261,7 +260,10 @@ void Context::spreadFault() {
   });
 }
 
-void registerContext(Context *context) { contexts.add(context); }
+// The table owns no context: calls of other threads may use one whenever it ends.
+void registerContext(Context *context) {
+  contexts.add(std::shared_ptr<Context>(std::shared_ptr<void>(), context));
+}
 
 void unregisterContext(Context *context) {
   if (!contexts.remove(context))
@@ -306,6 +308,21 @@ ThreadState &thread() {
       pthread_setspecific(key, state);
   }
   return *state;
+}
+
+CallFrame::~CallFrame() {
+  while (state.kept.size() > before) {
+    std::shared_ptr<const void> last = std::move(state.kept.back());
+    state.kept.pop_back(); // first: its end may look for others
+  }
+  --state.frames;
+}
+
+void keepForCall(std::shared_ptr<const void> object) {
+  ThreadState &state = thread();
+  const bool isOwned = object.use_count(); // contexts are not
+  if (state.frames && isOwned && (state.kept.empty() || state.kept.back() != object))
+    state.kept.push_back(std::move(object));
 }
 
 // Handles of green contexts, and what they stand for. Few programs have any: the others do not

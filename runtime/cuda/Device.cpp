@@ -365,18 +365,14 @@ Result cuDeviceRegisterAsyncNotification(int device, void (*callback)(void *, vo
   return callFor(RUBIA_CALL(device, callback, handle), device, [&](Device &) {
     if (!callback || !handle)
       return kInvalidValue;
-    *handle = new Notification{device};
-    notifications.add(*handle);
+    *handle = notifications.add(std::make_shared<Notification>(Notification{device}));
     return kSuccess;
   });
 }
 Result cuDeviceUnregisterAsyncNotification(int device, Notification *handle) {
   return callFor(RUBIA_CALL(device, handle), device, [&](Device &) {
-    if (!notifications.contains(handle) || handle->device != device ||
-        !notifications.remove(handle))
-      return kInvalidValue;
-    delete handle;
-    return kSuccess;
+    const bool isOfDevice = notifications.contains(handle) && handle->device == device;
+    return isOfDevice && notifications.remove(handle) ? kSuccess : kInvalidValue;
   });
 }
 

@@ -63,13 +63,17 @@ struct Context {
     LocalDestructor destructor;
   };
   std::map<void *, Local> locals;
-  std::set<Module *> modules;
   std::set<Context *> peers;             // whose memory its kernels may access
   std::vector<void *> idleThreadStreams; // of threads that have ended
   void *collector =
       nullptr;             // HIP's stream, behind what is recorded or awaited of the whole context
   void *awaited = nullptr; // HIP's event, for which streams that are made later wait
   std::unordered_map<Stream *, void *> workspaces; // of cooperative launches, per stream
+
+  /// Guards `modules` and their managed variables. Who reports a fault takes it whatever else the
+  /// thread holds: so nothing is taken after it.
+  std::mutex modulesMutex;
+  std::set<Module *> modules;
 
   DeviceServices services;                                        // printf, malloc; guards itself
   PendingLaunches pending;                                        // guards itself
@@ -155,8 +159,24 @@ struct ThreadState {
   std::unordered_map<Context *, ThreadStream> streams;
   int captureMode = 0; // CUstreamCaptureMode
   bool isInHostFunction = false;
+  unsigned frames = 0;
+  std::vector<std::shared_ptr<const void>> kept; // for the frames
 };
 ThreadState &thread();
+
+/// A call of an entry point, or work of a thread of ours for one. What is looked up by a handle
+/// meanwhile stays there until it ends, whatever other threads destroy.
+class CallFrame {
+public:
+  CallFrame() : state(thread()), before(state.kept.size()) { ++state.frames; }
+  ~CallFrame();
+  CallFrame(const CallFrame &) = delete;
+  CallFrame &operator=(const CallFrame &) = delete;
+
+private:
+  ThreadState &state;
+  const size_t before;
+};
 Context *currentContext();        // null: none
 bool isContext(Context *context); // alive or the primary context of a device
 Result enter(Context &context);   // makes its device HIP's current one
@@ -182,8 +202,10 @@ void traceCall(const TracedCall &entry, Result result);
 template <class Body> Result callAnywhere(const TracedCall &entry, Body body) {
   const TimelineSpan span("api", entry.name);
   Result result = state();
-  if (!result)
+  if (!result) {
+    const CallFrame frame;
     result = body();
+  }
   if (result || logs(LogLevel::Debug))
     traceCall(entry, result);
   return result;

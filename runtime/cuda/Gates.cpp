@@ -74,6 +74,7 @@ void Gates::Visit::open() const {
 void Gates::work(Visit *pointer) {
   std::unique_ptr<Visit> visit(pointer);
   const std::shared_ptr<Life> life = visit->life;
+  const CallFrame frame;
   visit->run();
   visit->open();
   visit.reset(); // may free what waits for the device: behind the gate

@@ -1,61 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <map>
+#include <memory>
 #include <mutex>
-#include <set>
 #include <shared_mutex>
+#include <vector>
 
 namespace rubia::runtime::cuda {
 
-/// The live handles of one type. A program may pass any pointer for a handle, so an entry point
-/// looks here before it reads what the handle points to. The table does not own them. Tables are
-/// leaked: programs release handles in their exit handlers.
+/// Keeps an object until the calling thread's entry point returns (Driver.h: CallFrame). A thread
+/// that is in none keeps nothing.
+void keepForCall(std::shared_ptr<const void> object);
+
+/// The live handles of one type, with their objects. A program may pass any pointer for a handle,
+/// so an entry point looks here before it reads what the handle points to. Another thread may
+/// destroy the handle meanwhile: the object is there until those who have found it are done. Tables
+/// are leaked: programs release handles in their exit handlers.
 template <class T> class HandleTable {
 public:
   static HandleTable &leaked() { return *new HandleTable; }
 
-  void add(T *handle) {
+  /// Returns the handle.
+  T *add(std::shared_ptr<T> object) {
+    T *handle = object.get();
     std::unique_lock<std::shared_mutex> lock(mutex);
-    handles.insert(handle);
+    objects.insert_or_assign(handle, std::move(object));
+    return handle;
   }
 
-  /// False: it is not live. Of several threads that destroy a handle one gets true.
-  bool remove(T *handle) {
+  /// Null: it is not live. Of several threads that destroy a handle one gets the object.
+  std::shared_ptr<T> remove(T *handle) {
     std::unique_lock<std::shared_mutex> lock(mutex);
-    return handles.erase(handle);
+    auto node = objects.extract(handle);
+    return node ? std::move(node.mapped()) : nullptr;
   }
 
+  /// Null: it is not live.
+  std::shared_ptr<T> find(T *handle) const {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    auto found = objects.find(handle);
+    return found == objects.end() ? nullptr : found->second;
+  }
+
+  /// Whether it is live; keeps the object for the call.
   bool contains(T *handle) const {
-    std::shared_lock<std::shared_mutex> lock(mutex);
-    return handles.contains(handle);
-  }
-
-  /// Calls `visit` if the handle is live; nobody removes it meanwhile. Who only asks whether it is
-  /// may find it destroyed by another thread at once.
-  template <class Visit> bool with(T *handle, Visit visit) const {
-    std::shared_lock<std::shared_mutex> lock(mutex);
-    if (!handles.contains(handle))
+    std::shared_ptr<T> found = find(handle);
+    if (!found)
       return false;
-    visit(*handle);
+    keepForCall(std::move(found));
     return true;
   }
 
   /// Calls `visit` for each handle; nobody adds or removes one meanwhile.
   template <class Visit> void forEach(Visit visit) const {
     std::shared_lock<std::shared_mutex> lock(mutex);
-    for (T *handle : handles)
+    for (const auto &[handle, object] : objects)
       visit(handle);
   }
 
-  /// Removes those for which `isGone` is true; it may destroy them.
-  template <class Predicate> void removeIf(Predicate isGone) {
+  /// Removes those for which `isGone` is true.
+  template <class Predicate> std::vector<std::shared_ptr<T>> removeIf(Predicate isGone) {
+    std::vector<std::shared_ptr<T>> removed;
     std::unique_lock<std::shared_mutex> lock(mutex);
-    std::erase_if(handles, isGone);
+    std::erase_if(objects, [&](auto &entry) {
+      if (!isGone(*entry.second))
+        return false;
+      removed.push_back(std::move(entry.second));
+      return true;
+    });
+    return removed;
   }
 
 private:
   mutable std::shared_mutex mutex;
-  std::set<T *> handles;
+  std::map<T *, std::shared_ptr<T>> objects;
 };
 
 } // namespace rubia::runtime::cuda

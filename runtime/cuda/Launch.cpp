@@ -181,7 +181,7 @@ Result executeKernel(Context &context, const KernelOperation &operation, const P
     if (Result result =
             prepareWorkspace(context, place.workspace, place.hipStream, shape.gridWorkspace))
       return result;
-  context.pending.add(bound.module, bound.module->loaded, place.awaited);
+  context.pending.add(bound.module->loaded, place.awaited);
   if (Error error = bound.module->loaded->launch(operation.function->kernel, shape,
                                                  operation.parameters, place.hipStream))
     return report(context, std::move(error));
@@ -257,7 +257,7 @@ static Result readAttribute(const LaunchAttribute &attribute, LaunchOptions &opt
   // Both events may come later than asked for, and then come after the whole kernel.
   case kLaunchProgrammaticEvent:
   case kLaunchCompletionEvent:
-    if (!liveEvent(attribute.event))
+    if (!isLive(attribute.event))
       return kInvalidHandle;
     if (!(attribute.event->flags & kWithoutTiming) || attribute.event->isInterprocess())
       return kNotSupported; // as on an H200

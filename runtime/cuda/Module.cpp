@@ -201,10 +201,12 @@ static Result loadInto(Context &context, Library *library, ModuleImage image, Mo
   text = joined((*loaded)->manifest().diagnostics);
   if (Result result = checkText((*loaded)->manifest()))
     return result;
-  auto *module = new Module(context, library, std::move(*loaded));
-  modules.add(module);
+  auto made = std::make_shared<Module>(context, library ? library->shared_from_this() : nullptr,
+                                       std::move(*loaded));
+  keepForCall(made);
+  Module *module = modules.add(std::move(made));
   {
-    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    std::lock_guard<std::mutex> lock(context.modulesMutex);
     context.modules.insert(module);
   }
   *out = module;
@@ -277,7 +279,7 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
                           JitOptions options, bool isLazy) {
   if (!options.areValid())
     return kInvalidValue;
-  auto made = std::make_unique<Library>();
+  auto made = std::make_shared<Library>();
   std::string text;
   const LogLevel level = read.level;
   made->error = readLibrary(*made, withOptions(std::move(read), options), caller, text);
@@ -289,30 +291,49 @@ static Result loadLibrary(Library **library, LoadedImage read, const void *calle
   } else {
     options.writeInfo(text);
   }
-  libraries.add(made.get());
-  *library = made.release();
+  *library = libraries.add(std::move(made));
   return kSuccess;
 }
 
-void unloadModule(Module *module) {
-  if (!module->context->hasLostDevice()) // else the ring is gone
-    module->context->services.print(/*ended=*/0);
-  {
-    std::lock_guard<std::recursive_mutex> lock(module->context->mutex);
-    module->context->modules.erase(module);
-    module->context->pending.remove(module);
-  }
-  if (module->library) {
-    std::lock_guard<std::mutex> lock(module->library->mutex);
-    module->library->modules.erase(module->context);
-  }
-  modules.remove(module);
-  releaseReferences(*module);
-  for (auto &entry : module->functions)
+// Nobody finds its functions any more, and nobody makes new ones.
+template <class Owner> static void endFunctions(Owner &owner) {
+  std::lock_guard<std::mutex> lock(owner.mutex);
+  owner.isUnloaded = true;
+  for (auto &entry : owner.functions)
     functions.remove(entry.second.get());
-  if (module->context->hasLostDevice())
-    new std::shared_ptr<LoadedModule>(module->loaded); // leaked: nothing of it can be given back
-  delete module;
+}
+
+// A module that has left the table. It ends when the last call that uses it returns.
+static void endModule(Module &module) {
+  Context &context = *module.context;
+  if (!context.hasLostDevice()) // else the ring is gone
+    context.services.print(/*ended=*/0);
+  {
+    std::lock_guard<std::mutex> lock(context.modulesMutex);
+    context.modules.erase(&module);
+  }
+  if (module.library) {
+    std::lock_guard<std::mutex> lock(module.library->mutex);
+    auto found = module.library->modules.find(&context);
+    if (found != module.library->modules.end() && found->second == &module)
+      module.library->modules.erase(found);
+  }
+  releaseReferences(module);
+  endFunctions(module);
+  if (context.hasLostDevice())
+    new std::shared_ptr<LoadedModule>(module.loaded); // leaked: nothing of it can be given back
+}
+
+void unloadModulesOf(Context &context) {
+  std::vector<std::shared_ptr<Module>> loaded;
+  {
+    std::lock_guard<std::mutex> lock(context.modulesMutex);
+    for (Module *module : std::exchange(context.modules, {}))
+      if (std::shared_ptr<Module> taken = modules.remove(module)) // else another thread unloads it
+        loaded.push_back(std::move(taken));
+  }
+  for (const std::shared_ptr<Module> &module : loaded)
+    endModule(*module);
 }
 
 /// Waits for a context's kernels on its device, which becomes the current one: what they print and
@@ -350,25 +371,32 @@ Result takeTrap(LoadedModule &module) {
 static Bound moduleOf(Context &context, Library *library) {
   if (library->error)
     return {library->error, nullptr};
+  // Not one that another thread unloads.
+  auto loadedIn = [&]() -> Module * {
+    auto found = library->modules.find(&context);
+    return found != library->modules.end() && modules.contains(found->second) ? found->second
+                                                                              : nullptr;
+  };
   {
     std::lock_guard<std::mutex> lock(library->mutex);
-    auto found = library->modules.find(&context);
-    if (found != library->modules.end())
-      return {kSuccess, found->second};
+    if (Module *found = loadedIn())
+      return {kSuccess, found};
   }
   Module *module = nullptr;
   std::string text;
   if (Result result = loadInto(context, library, library->image, &module, text))
     return {fail(result, text), nullptr};
   std::unique_lock<std::mutex> lock(library->mutex);
-  auto [entry, isNew] = library->modules.try_emplace(&context, module);
-  Module *kept = entry->second;
+  const bool isUnloaded = library->isUnloaded;
+  Module *other = loadedIn();
+  if (!isUnloaded && !other)
+    library->modules[&context] = module;
   lock.unlock();
-  if (!isNew) { // another thread was faster
-    module->library = nullptr;
-    unloadModule(module);
-  }
-  return {kSuccess, kept};
+  if (!isUnloaded && !other)
+    return {kSuccess, module};
+  if (const std::shared_ptr<Module> removed = modules.remove(module)) // another was faster
+    endModule(*removed);
+  return {isUnloaded ? kInvalidHandle : kSuccess, other};
 }
 
 Bound bind(Context &context, Function *function) {
@@ -388,32 +416,29 @@ Result inContextOf(Function *function, Context &current,
 }
 
 template <class Owner>
-static Function *functionOf(Owner &owner, StringMap<std::unique_ptr<Function>> &known,
-                            const Manifest &manifest, StringRef name, Module *module,
+static Function *functionOf(Owner &owner, const Manifest &manifest, StringRef name, Module *module,
                             Library *library) {
   std::lock_guard<std::mutex> lock(owner.mutex);
-  std::unique_ptr<Function> &function = known[name];
-  if (function)
-    return function.get();
   const Manifest::Kernel *kernel = manifest.kernel(name);
-  if (!kernel) {
-    known.erase(name);
+  if (!kernel || owner.isUnloaded)
     return nullptr;
+  std::unique_ptr<Function> &function = owner.functions[name];
+  if (!function) {
+    function = std::make_unique<Function>(module, library, manifest, *kernel);
+    functions.add({owner.shared_from_this(), function.get()}); // who has it keeps its owner
   }
-  function = std::make_unique<Function>(module, library, manifest, *kernel);
-  functions.add(function.get());
   return function.get();
 }
 
 static Function *kernelIn(Library &library, StringRef name) {
-  return functionOf(library, library.kernels, *library.manifest, name, nullptr, &library);
+  return functionOf(library, *library.manifest, name, nullptr, &library);
 }
 
 // Of a library's module it is the kernel, which cuKernelGetFunction gives too.
 static Function *functionIn(Module &module, StringRef name) {
   if (module.library)
     return kernelIn(*module.library, name);
-  return functionOf(module, module.functions, module.loaded->manifest(), name, &module, nullptr);
+  return functionOf(module, module.loaded->manifest(), name, &module, nullptr);
 }
 
 static Result globalIn(Context &context, Module &module, void **address, size_t *bytes,
@@ -425,7 +450,7 @@ static Result globalIn(Context &context, Module &module, void **address, size_t 
   if (!global)
     return report(context, global.takeError());
   if (variable && variable->managed) {
-    std::lock_guard<std::recursive_mutex> lock(context.mutex);
+    std::lock_guard<std::mutex> lock(context.modulesMutex);
     module.managedVariables[static_cast<const char *>(global->address)] = global->size;
   }
   if (address)
@@ -477,8 +502,11 @@ Result cuModuleUnload(Module *module) {
       return result;
     if (module->library)
       return kNotPermitted;
+    const std::shared_ptr<Module> removed = modules.remove(module);
+    if (!removed) // by another thread, meanwhile
+      return kInvalidHandle;
     finishKernels(*module->context);
-    unloadModule(module);
+    endModule(*module);
     (void)hip().call<hipSetDevice>(current.device.hipDevice);
     return kSuccess;
   });
@@ -491,7 +519,7 @@ Result cuModuleGetFunction(Function **function, Module *module, const char *name
     if (!modules.contains(module))
       return kInvalidHandle;
     *function = functionIn(*module, name);
-    return *function ? kSuccess : kNotFound;
+    return *function ? kSuccess : modules.contains(module) ? kNotFound : kInvalidHandle;
   });
 }
 
@@ -575,22 +603,23 @@ Result cuLibraryUnload(Library *library) {
       return kInvalidHandle;
     if (Result result = checkUnsafe())
       return result;
-    if (!libraries.remove(library)) // by another thread, meanwhile
+    const std::shared_ptr<Library> removed = libraries.remove(library);
+    if (!removed) // by another thread, meanwhile
       return kInvalidHandle;
-    for (auto &entry : library->kernels)
-      functions.remove(entry.second.get());
-    std::map<Context *, Module *> loaded;
+    endFunctions(*library);
+    std::vector<std::shared_ptr<Module>> loaded;
     {
       std::lock_guard<std::mutex> lock(library->mutex);
-      loaded.swap(library->modules);
+      for (auto [context, module] : std::exchange(library->modules, {}))
+        if (std::shared_ptr<Module> taken = modules.remove(module)) // else its context ends
+          loaded.push_back(std::move(taken));
     }
-    for (auto [context, module] : loaded) {
-      finishKernels(*context);
-      unloadModule(module); // logs what fails
+    for (const std::shared_ptr<Module> &module : loaded) {
+      finishKernels(*module->context);
+      endModule(*module); // logs what fails
     }
     if (Context *current = currentContext())
       (void)hip().call<hipSetDevice>(current->device.hipDevice);
-    delete library;
     return kSuccess;
   });
 }
@@ -604,7 +633,7 @@ Result cuLibraryGetKernel(Function **kernel, Library *library, const char *name)
     if (library->error)
       return library->error;
     *kernel = kernelIn(*library, name);
-    return *kernel ? kSuccess : kNotFound;
+    return *kernel ? kSuccess : libraries.contains(library) ? kNotFound : kInvalidHandle;
   });
 }
 

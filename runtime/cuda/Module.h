@@ -10,28 +10,31 @@
 
 namespace rubia::runtime::cuda {
 
-struct Module {
-  Module(Context &context, Library *library, std::unique_ptr<LoadedModule> loaded)
-      : context(&context), library(library), loaded(std::move(loaded)) {}
-
-  Context *context;
-  Library *library; // null: made by cuModuleLoad*
-  /// Shared with those who look at its trap record while another thread unloads it.
-  std::shared_ptr<LoadedModule> loaded;
-  std::mutex mutex;
-  llvm::StringMap<std::unique_ptr<Function>> functions;
-  /// Managed variables that the program knows the address of, and their sizes; with the context's
-  /// mutex held.
-  std::map<const char *, size_t> managedVariables;
-};
-
-struct Library {
+struct Library : std::enable_shared_from_this<Library> {
   Result error = kSuccess; // of the image: who asks for something of the library is told
   ModuleImage image;
   std::shared_ptr<const Manifest> manifest;
   std::mutex mutex;
   std::map<Context *, Module *> modules;
-  llvm::StringMap<std::unique_ptr<Function>> kernels;
+  llvm::StringMap<std::unique_ptr<Function>> functions; // CUkernels
+  bool isUnloaded = false;                              // it has no functions and modules any more
+};
+
+/// Kept by its handle until it is unloaded, and by calls that use it. Its functions go with it.
+struct Module : std::enable_shared_from_this<Module> {
+  Module(Context &context, std::shared_ptr<Library> library, std::unique_ptr<LoadedModule> loaded)
+      : context(&context), library(std::move(library)), loaded(std::move(loaded)) {}
+
+  Context *context;
+  const std::shared_ptr<Library> library; // null: made by cuModuleLoad*
+  /// Shared with those who look at its trap record while another thread unloads it.
+  std::shared_ptr<LoadedModule> loaded;
+  std::mutex mutex;
+  llvm::StringMap<std::unique_ptr<Function>> functions;
+  bool isUnloaded = false; // it has no functions any more
+  /// Managed variables that the program knows the address of, and their sizes. Guarded by the
+  /// context's modulesMutex.
+  std::map<const char *, size_t> managedVariables;
 };
 
 struct Function {
@@ -67,7 +70,7 @@ Context *contextOf(Module *module);     // null: not live
 Context *contextOf(Function *function); // null: not live, or of no context
 bool isLive(Function *function);
 
-/// A function in a context: the module that it runs in, loaded if need be.
+/// A function in a context: the module that it runs in, loaded if need be, and kept for the call.
 struct Bound {
   Result error;
   Module *module;
@@ -77,7 +80,8 @@ Bound bind(Context &context, Function *function);
 Result inContextOf(Function *function, Context &current,
                    llvm::function_ref<Result(Context &context)> body);
 
-void unloadModule(Module *module);
+/// All of a context whose kernels are done.
+void unloadModulesOf(Context &context);
 
 /// Maps and logs an error of loading, compiling or launching.
 Result report(Context &context, llvm::Error error);

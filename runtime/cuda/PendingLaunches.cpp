@@ -8,14 +8,11 @@ using Lock = std::lock_guard<std::mutex>;
 // Stands for streams that were destroyed.
 static void *const kDetached = const_cast<char *>("");
 
-void PendingLaunches::add(Module *module, std::shared_ptr<LoadedModule> loaded,
-                          const AwaitedStream &stream) {
+void PendingLaunches::add(std::shared_ptr<LoadedModule> module, const AwaitedStream &stream) {
   Lock lock(mutex);
-  Entry &entry = entries[module];
-  entry.loaded = std::move(loaded);
   const auto end = ends.find(stream.hipStream);
   const bool isGone = end != ends.end() && end->second > stream.since;
-  entry.launches[isGone ? kDetached : stream.hipStream] = ++count;
+  launches[std::move(module)][isGone ? kDetached : stream.hipStream] = ++count;
 }
 
 AwaitedStream PendingLaunches::awaited(void *hipStream) const {
@@ -31,17 +28,24 @@ uint64_t PendingLaunches::last() const {
 std::vector<std::shared_ptr<LoadedModule>> PendingLaunches::modules() const {
   Lock lock(mutex);
   std::vector<std::shared_ptr<LoadedModule>> result;
-  result.reserve(entries.size());
-  for (const auto &[module, entry] : entries)
-    result.push_back(entry.loaded);
+  result.reserve(launches.size());
+  for (const auto &[module, last] : launches)
+    result.push_back(module);
   return result;
 }
 
+// Modules that nobody else has end without the mutex.
 template <typename IsOver> void PendingLaunches::removeIf(IsOver isOver) {
+  std::vector<std::shared_ptr<LoadedModule>> done;
   Lock lock(mutex);
-  for (auto entry = entries.begin(); entry != entries.end();) {
-    std::erase_if(entry->second.launches, isOver);
-    entry = entry->second.launches.empty() ? entries.erase(entry) : std::next(entry);
+  for (auto entry = launches.begin(); entry != launches.end();) {
+    std::erase_if(entry->second, isOver);
+    if (entry->second.empty()) {
+      done.push_back(entry->first);
+      entry = launches.erase(entry);
+    } else {
+      ++entry;
+    }
   }
 }
 
@@ -57,21 +61,17 @@ void PendingLaunches::endDevice(uint64_t number) {
 void PendingLaunches::detach(void *hipStream) {
   Lock lock(mutex);
   ends[hipStream] = ++detached;
-  for (auto &[module, entry] : entries) {
-    auto node = entry.launches.extract(hipStream);
+  for (auto &[module, last] : launches) {
+    auto node = last.extract(hipStream);
     if (node)
-      entry.launches[kDetached] = std::max(entry.launches[kDetached], node.mapped());
+      last[kDetached] = std::max(last[kDetached], node.mapped());
   }
 }
 
-void PendingLaunches::remove(Module *module) {
-  Lock lock(mutex);
-  entries.erase(module);
-}
-
 void PendingLaunches::clear() {
+  decltype(launches) done;
   Lock lock(mutex);
-  entries.clear();
+  done.swap(launches);
 }
 
 } // namespace rubia::runtime::cuda

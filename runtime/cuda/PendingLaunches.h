@@ -10,8 +10,6 @@
 
 namespace rubia::runtime::cuda {
 
-struct Module;
-
 /// A stream that the program waits for. Threads of the runtime launch for it later, when it may be
 /// destroyed, and its number another stream's: `since` is how many had been destroyed before.
 struct AwaitedStream {
@@ -21,7 +19,8 @@ struct AwaitedStream {
 
 class PendingLaunches {
 public:
-  void add(Module *module, std::shared_ptr<LoadedModule> loaded, const AwaitedStream &stream);
+  /// Keeps the module until the launch is over.
+  void add(std::shared_ptr<LoadedModule> module, const AwaitedStream &stream);
   /// For launches that come later.
   AwaitedStream awaited(void *hipStream) const;
   /// The number of the last launch: to be taken before a wait begins.
@@ -33,18 +32,14 @@ public:
   void endDevice(uint64_t number);
   /// The stream is destroyed, and its number may be given to another one. Its launches go on.
   void detach(void *hipStream);
-  void remove(Module *module);
   void clear();
 
 private:
-  struct Entry {
-    std::shared_ptr<LoadedModule> loaded;
-    std::map<void *, uint64_t> launches; // the last one of each HIP stream
-  };
   template <typename IsOver> void removeIf(IsOver isOver);
 
   mutable std::mutex mutex;
-  std::map<Module *, Entry> entries;
+  /// The last launch of each module on each HIP stream.
+  std::map<std::shared_ptr<LoadedModule>, std::map<void *, uint64_t>> launches;
   std::map<void *, uint64_t> ends; // when a stream of this number was destroyed last
   uint64_t count = 0, detached = 0;
 };

@@ -25,7 +25,7 @@ static const Device &deviceOfVariable(const Context &current, void *pointer) {
 }
 
 static bool isManagedVariable(Context &context, const void *pointer) {
-  std::lock_guard<std::recursive_mutex> lock(context.mutex);
+  std::lock_guard<std::mutex> lock(context.modulesMutex);
   return llvm::any_of(context.modules, [&](const Module *module) {
     auto behind = module->managedVariables.upper_bound(static_cast<const char *>(pointer));
     if (behind == module->managedVariables.begin())

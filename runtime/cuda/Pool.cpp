@@ -59,9 +59,7 @@ static char endedStream;
 static void *const kEndedStream = &endedStream;
 
 static MemoryPool *makePool(Device &device, bool isDefault) {
-  auto *pool = new MemoryPool(device, isDefault);
-  pools.add(pool);
-  return pool;
+  return pools.add(std::make_shared<MemoryPool>(device, isDefault));
 }
 
 static MemoryPool *livePool(MemoryPool *pool) {

@@ -28,34 +28,14 @@ static uint64_t nextStreamId() {
   return ++last;
 }
 
-// A copy: another thread may destroy it.
-static bool findStream(Stream *handle, Stream &out) {
-  return streams.with(handle, [&](const Stream &stream) { out = stream; });
-}
+Context *contextOf(Stream *stream) { return streams.contains(stream) ? stream->context : nullptr; }
 
-Context *contextOf(Stream *handle) {
-  Context *context = nullptr;
-  streams.with(handle, [&](const Stream &stream) { context = stream.context; });
-  return context;
-}
+Context *contextOf(Event *event) { return isLive(event) ? event->context : nullptr; }
 
-Context *contextOf(Event *handle) {
-  Context *context = nullptr;
-  events.with(handle, [&](const Event &event) { context = event.context; });
-  return context;
-}
-
-Event *liveEvent(Event *event) { return events.contains(event) ? event : nullptr; }
-
-// For as long as a call uses it, whatever other threads destroy; null: it is not live.
-static std::shared_ptr<Event> keptEvent(Event *handle) {
-  std::shared_ptr<Event> kept;
-  events.with(handle, [&](const Event &event) { kept = event.self; });
-  return kept;
-}
+bool isLive(Event *event) { return events.contains(event); }
 
 Event::Event(void *hip, Context &context, unsigned flags)
-    : self(this), hip(hip), context(&context), flags(flags), resets(context.device.resets) {}
+    : hip(hip), context(&context), flags(flags), resets(context.device.resets) {}
 
 bool Event::isLost() const { return isExiting() || resets != context->device.resets; }
 
@@ -84,10 +64,9 @@ HipStream hipStream(Context &current, Stream *stream) {
     return {kSuccess, nullptr, &current};
   if (stream == kPerThreadStream)
     return perThreadStream(current);
-  Stream found;
-  if (!findStream(stream, found))
+  if (!streams.contains(stream))
     return {kInvalidHandle};
-  return {kSuccess, found.hip, found.context};
+  return {kSuccess, stream->hip, stream->context};
 }
 
 Result createStream(Context &context, Stream **out, unsigned flags, int priority,
@@ -109,8 +88,8 @@ Result createStream(Context &context, Stream **out, unsigned flags, int priority
         return result;
       }
   }
-  *out = new Stream{created, &context, flags, priority, nextStreamId(), green};
-  streams.add(*out);
+  *out = streams.add(
+      std::make_shared<Stream>(Stream{created, &context, flags, priority, nextStreamId(), green}));
   return kSuccess;
 }
 
@@ -157,19 +136,18 @@ static Result onDeviceOf(Context &owner, Context &current, llvm::function_ref<Re
 }
 
 static Result destroyStream(Context &context, Stream *stream) {
-  if (!streams.remove(stream))
+  const std::shared_ptr<Stream> removed = streams.remove(stream);
+  if (!removed)
     return kInvalidHandle;
   Context &owner = *stream->context;
   forgetCapturedStream(stream->hip);
-  Result result = onDeviceOf(owner, context, [&] {
+  return onDeviceOf(owner, context, [&] {
     freeWorkspace(owner, stream);
     owner.pending.detach(stream->hip);
     owner.gates.forget(stream->hip);
     forgetPooledStream(stream->hip);
     return owner.check(hip().call<hipStreamDestroy>(stream->hip));
   });
-  delete stream;
-  return result;
 }
 
 void destroyStreamsOf(GreenContext &green, Context &context) {
@@ -192,28 +170,18 @@ void destroyStreamsAndEvents(Context &context) {
       (void)hip().call<hipEventDestroy>(context.awaited);
   }
   context.collector = context.awaited = nullptr;
-  streams.removeIf([&](Stream *stream) {
-    if (stream->context != &context)
-      return false;
+  for (const auto &stream :
+       streams.removeIf([&](const Stream &stream) { return stream.context == &context; }))
     if (!isLost)
       context.check(hip().call<hipStreamDestroy>(stream->hip));
-    delete stream;
-    return true;
-  });
-  events.removeIf([&](Event *event) {
-    if (event->context != &context)
-      return false;
-    std::exchange(event->self, nullptr).reset();
-    return true;
-  });
+  events.removeIf([&](const Event &event) { return event.context == &context; });
 }
 
 // Another process may record what this one has not.
 Event *addEvent(void *hip, Context &context, unsigned flags) {
-  auto *event = new Event(hip, context, flags);
+  auto event = std::make_shared<Event>(hip, context, flags);
   event->recorded = event->isInterprocess();
-  events.add(event);
-  return event;
+  return events.add(std::move(event));
 }
 
 Result describe(Context &context, Stream *handle, Stream &out) {
@@ -221,7 +189,10 @@ Result describe(Context &context, Stream *handle, Stream &out) {
     out = {nullptr, &context, 0, 0, handle == kPerThreadStream ? 2u : 1u};
     return kSuccess;
   }
-  return findStream(handle, out) ? kSuccess : kInvalidHandle;
+  if (!streams.contains(handle))
+    return kInvalidHandle;
+  out = *handle;
+  return kSuccess;
 }
 
 struct Callback {
@@ -356,8 +327,7 @@ static Result ofContext(const TracedCall &entry, Context *handle, Event *event,
     Context *context = contextNamed(handle);
     if (!context)
       return kInvalidContext;
-    const std::shared_ptr<Event> kept = keptEvent(event);
-    if (!kept || event->context != context)
+    if (!isLive(event) || event->context != context)
       return kInvalidHandle;
     if (Result result = checkWaitForAll(*context))
       return result;
@@ -458,8 +428,7 @@ Result cuStreamQuery(Stream *stream) {
 
 Result cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
   return callOn(RUBIA_CALL(stream, event, flags), stream, [&](Context &context) {
-    const std::shared_ptr<Event> kept = keptEvent(event);
-    if (!kept)
+    if (!isLive(event))
       return kInvalidHandle;
     if (flags & ~1u)
       return kInvalidValue;
@@ -558,11 +527,12 @@ Result cuEventCreate(Event **event, unsigned flags) {
 
 Result cuEventDestroy_v2(Event *event) {
   return callToRelease(RUBIA_CALL(event), event, [&](Context &context) {
-    if (!events.remove(event))
+    std::shared_ptr<Event> removed = events.remove(event);
+    if (!removed)
       return kInvalidHandle;
     forgetEvent(event);
     return onDeviceOf(*event->context, context, [&] {
-      std::exchange(event->self, nullptr).reset(); // nodes may still have it
+      removed.reset(); // nodes may still have it
       return kSuccess;
     });
   });
@@ -571,8 +541,7 @@ Result cuEventDestroy(Event *event) { return cuEventDestroy_v2(event); }
 
 Result cuEventRecordWithFlags(Event *event, Stream *stream, unsigned flags) {
   return callOn(RUBIA_CALL(event, stream, flags), stream, [&](Context &context) {
-    const std::shared_ptr<Event> kept = keptEvent(event);
-    if (!kept)
+    if (!isLive(event))
       return kInvalidHandle;
     if (flags & ~1u)
       return kInvalidValue;
@@ -600,8 +569,7 @@ Result cuCtxWaitEvent(Context *context, Event *event) {
 
 Result cuEventSynchronize(Event *event) {
   return callOn(RUBIA_CALL(event), event, [&](Context &context) {
-    const std::shared_ptr<Event> kept = keptEvent(event);
-    if (!kept)
+    if (!isLive(event))
       return kInvalidHandle;
     if (Result result = checkEvent(event, true))
       return result;
@@ -614,8 +582,7 @@ Result cuEventSynchronize(Event *event) {
 
 Result cuEventQuery(Event *event) {
   return callOn(RUBIA_CALL(event), event, [&](Context &context) {
-    const std::shared_ptr<Event> kept = keptEvent(event);
-    if (!kept)
+    if (!isLive(event))
       return kInvalidHandle;
     if (Result result = checkEvent(event, true))
       return result;
@@ -630,8 +597,7 @@ Result cuEventElapsedTime_v2(float *ms, Event *start, Event *stop) {
   return callOn(RUBIA_CALL(ms, start, stop), start, [&](Context &context) {
     if (!ms)
       return kInvalidValue;
-    const std::shared_ptr<Event> kept[] = {keptEvent(start), keptEvent(stop)};
-    if (!kept[0] || !kept[1] || !start->recorded || !stop->recorded ||
+    if (!isLive(start) || !isLive(stop) || !start->recorded || !stop->recorded ||
         start->context != stop->context || ((start->flags | stop->flags) & 2)) // without timing
       return kInvalidHandle;
     for (Event *event : {start, stop})

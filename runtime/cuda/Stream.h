@@ -30,15 +30,14 @@ void destroyStreamsOf(GreenContext &green, Context &context);
 
 enum EventFlag : unsigned { kWithoutTiming = 2, kInterprocess = 4 }; // CUevent_flags
 
-/// Kept by itself until the program destroys it, and by nodes of graphs.
-struct Event {
+/// Kept by its handle until the program destroys it, and by nodes of graphs.
+struct Event : std::enable_shared_from_this<Event> {
   Event(void *hip, Context &context, unsigned flags);
   ~Event();
   /// It died with a reset of the device, or dies as the process ends.
   bool isLost() const;
   bool isInterprocess() const { return flags & kInterprocess; }
 
-  std::shared_ptr<Event> self;
   void *hip;
   Context *context;
   unsigned flags;
@@ -71,7 +70,7 @@ Result onStream(Context &current, Stream *stream,
 /// Flags, priority and identity of any handle of a stream.
 Result describe(Context &context, Stream *handle, Stream &out);
 
-Event *liveEvent(Event *event);       // null: not one of ours
+bool isLive(Event *event);
 int priorityOf(const Stream &stream); // that of its attribute, else that of its creation
 /// An event of HIP's that the program has from now on.
 Event *addEvent(void *hip, Context &context, unsigned flags);

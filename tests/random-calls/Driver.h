@@ -5,6 +5,7 @@
 // right.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -57,6 +58,14 @@ private:
   uint64_t state;
 };
 
+/// Objects that any thread ends, and uses while others end them.
+struct Ending {
+  using Place = std::atomic<Pointer>; // null: there is none yet
+  static constexpr size_t kPlaces = 2;
+  Place modules[kPlaces], libraries[kPlaces], contexts[kPlaces], arrays[kPlaces], streams[kPlaces],
+      events[kPlaces], pools[kPlaces];
+};
+
 /// What all walks of a process share.
 struct World {
   Pointer context;
@@ -69,9 +78,13 @@ struct World {
   /// All threads use them.
   static constexpr size_t streamCount = 3, eventCount = 3;
   Pointer streams[streamCount], events[eventCount];
+  Ending *ending; // null: no thread uses what another one ends
 };
 
 /// Walks, and gives what was not as the model says, a line each; empty if all was.
 std::string walk(const World &world, uint64_t seed, unsigned calls);
+
+/// Ends what is left of `world.ending`; gives the same.
+std::string endShared(const World &world);
 
 } // namespace walks

@@ -32,7 +32,7 @@ static constexpr const char *kText = R"(.version 7.0
 }
 )";
 
-static Pointer text() { return const_cast<char *>(kText); }
+Pointer Walk::text() { return const_cast<char *>(kText); }
 
 ModuleOf *Walk::anyModule() {
   return modules.empty() ? nullptr : &modules[random.below(modules.size())];
@@ -82,6 +82,13 @@ void Walk::prepare(MemoryOf &memory, size_t from, size_t count, uint32_t value) 
   parameters.values[2] = &parameters.value;
 }
 
+void Walk::prepareNothing() {
+  parameters = {};
+  parameters.values[0] = &parameters.address;
+  parameters.values[1] = &parameters.count;
+  parameters.values[2] = &parameters.value;
+}
+
 void Walk::addTo(MemoryOf &memory, size_t from, size_t count, uint32_t value) {
   for (size_t i = from; i < from + count; ++i) {
     uint32_t word;
@@ -122,11 +129,7 @@ void Walk::wrongLaunch() {
     expect(expected, "cuLaunchKernel", function, grid, 1u, 1u, block, 1u, 1u, shared, stream,
            static_cast<void **>(parameters.values), static_cast<void **>(nullptr));
   };
-  // What is refused executes nothing: the arguments are of no memory.
-  parameters = {};
-  parameters.values[0] = &parameters.address;
-  parameters.values[1] = &parameters.count;
-  parameters.values[2] = &parameters.value;
+  prepareNothing(); // what is refused executes nothing
   switch (module ? random.below(world.passesWildHandles ? 14 : 10) : random.below(3)) {
   case 0:
     launch(kInvalidHandle, nullptr, 1, 1, 0);

@@ -56,7 +56,7 @@ std::string Walk::run(unsigned calls) {
       {&Walk::contexts, 2},      {&Walk::devices, 2},       {&Walk::limits, 1},
       {&Walk::ownContext, 1},    {&Walk::words, 2},         {&Walk::ownPool, 1},
       {&Walk::copyRectangle, 3}, {&Walk::fillRectangle, 3}, {&Walk::link, 1},
-      {&Walk::shared, 4},
+      {&Walk::shared, 4},        {&Walk::ending, 4},
   };
   unsigned sum = 0;
   for (const auto &kind : kKinds)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/random-calls/Driver.h"
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -52,6 +53,8 @@ class Walk {
 public:
   Walk(const World &world, uint64_t seed) : world(world), random(seed) {}
   std::string run(unsigned calls);
+  void endShared(Ending &all);
+  std::string take() { return std::move(findings); }
 
 private:
   static constexpr size_t kNobody = ~size_t(0), kLegacy = kNobody - 1;
@@ -63,6 +66,15 @@ private:
     const int code = call(name, arguments...);
     if (code != expected)
       note(name, code, expected);
+    return code;
+  }
+  /// The same where there are several answers.
+  template <class... Arguments>
+  int expectAny(std::initializer_list<int> expected, const char *name, Arguments... arguments) {
+    ++made;
+    const int code = call(name, arguments...);
+    if (std::find(expected.begin(), expected.end(), code) == expected.end())
+      note(name, code, *expected.begin());
     return code;
   }
   /// The same where work may still be under way.
@@ -125,8 +137,10 @@ private:
   void contexts();
   void devices();
   void limits();
+  static Pointer text(); // of a module with `add`
   /// A launch of `add` on words of the memory, in `parameters`.
   void prepare(MemoryOf &memory, size_t from, size_t count, uint32_t value);
+  void prepareNothing(); // on none
   static void addTo(MemoryOf &memory, size_t from, size_t count, uint32_t value);
   ModuleOf *anyModule();
   void applyTo(const GraphOf::Step &step);
@@ -139,6 +153,17 @@ private:
   void fillRectangle();
   void link();
   void shared();
+
+  // ---------- What others end (Ending.cpp)
+  void ending();
+  template <class Make> Pointer inPlaceOf(Ending::Place &place, const char *end, Make make);
+  void launchEnding(Pointer function);
+  void endingModule(Ending::Place &place);
+  void endingLibrary(Ending::Place &place);
+  void endingContext(Ending::Place &place, Pointer library);
+  void endingArray(Ending::Place &place);
+  void endingStream(Ending::Place &place, Ending::Place &ofEvent);
+  void endingPool(Ending::Place &place);
 
   void endAll();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launches are over when a stream is. Modules and streams are numbers here.
+// Which launches are over when a stream is. Streams are numbers here, and the module is none.
 #include "runtime/cuda/PendingLaunches.h"
 #include <gtest/gtest.h>
 
@@ -8,10 +8,9 @@ using namespace rubia::runtime::cuda;
 namespace {
 
 void *const kStream = reinterpret_cast<void *>(16);
-Module *const kModule = reinterpret_cast<Module *>(32);
 
 struct Pending : PendingLaunches {
-  void launch(const AwaitedStream &stream) { add(kModule, nullptr, stream); }
+  void launch(const AwaitedStream &stream) { add(nullptr, stream); }
   bool isPending() const { return !modules().empty(); }
 };
 

@@ -209,7 +209,7 @@ Result refuseCapture(void *hipStream) {
 
 Result captureRecord(Context &context, Event *event, void *hipStream, bool isExternal) {
   if (isExternal)
-    return capture(context, RecordOperation{event->self}, hipStream);
+    return capture(context, RecordOperation{event->shared_from_this()}, hipStream);
   Lock lock;
   std::shared_ptr<Capture> own = captureOf(hipStream);
   if (!own || own->isInvalid)
@@ -253,7 +253,7 @@ Result captureWait(Context &context, void *hipStream, Event *event, bool isExter
     if (event->capture && !captureWithId(event->capture))
       return refuse(kInvalidValue); // what it stands for is in a graph
     isDone = true;
-    return capture(context, WaitOperation{event->self}, hipStream);
+    return capture(context, WaitOperation{event->shared_from_this()}, hipStream);
   }
   if (!event->capture) {
     if (!own)

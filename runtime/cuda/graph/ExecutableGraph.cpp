@@ -449,7 +449,7 @@ void Replay::watchKernels() {
         kernel && step.node->isEnabled)
       if (Bound bound = bind(*step.node->context, kernel->function);
           !bound.error && seen.insert(bound.module).second)
-        step.node->context->pending.add(bound.module, bound.module->loaded, awaited);
+        step.node->context->pending.add(bound.module->loaded, awaited);
 }
 
 Result Replay::run() {

@@ -83,15 +83,15 @@ Made makeHostNode(Context &current, const HostNodeParameters *host) {
 }
 
 Made makeRecordNode(Context &current, Event *event) {
-  if (!liveEvent(event))
+  if (!isLive(event))
     return kInvalidValue;
-  return {current, RecordOperation{event->self}};
+  return {current, RecordOperation{event->shared_from_this()}};
 }
 
 Made makeWaitNode(Context &current, Event *event) {
-  if (!liveEvent(event))
+  if (!isLive(event))
     return kInvalidValue;
-  return {current, WaitOperation{event->self}};
+  return {current, WaitOperation{event->shared_from_this()}};
 }
 
 // Nodes with memory can be in one graph only.

@@ -49,8 +49,8 @@ Result cuImportExternalMemory(ExternalMemory **out, const ExternalMemoryHandle *
     void *made = nullptr;
     if (Result result = ofImport(hip().call<hipImportExternalMemory>(&made, wanted)))
       return result;
-    *out = new ExternalMemory{made, &context, wanted->size};
-    memories.add(*out);
+    *out = memories.add(
+        std::make_shared<ExternalMemory>(ExternalMemory{made, &context, wanted->size}));
     return kSuccess;
   });
 }
@@ -85,13 +85,10 @@ Result cuDestroyExternalMemory(ExternalMemory *memory) {
   return callToRelease(RUBIA_CALL(memory), [&](Context &context) -> Result {
     if (!memory)
       return kInvalidValue;
-    if (!memories.contains(memory))
+    const std::shared_ptr<ExternalMemory> removed = memories.remove(memory);
+    if (!removed)
       return kInvalidHandle;
-    if (Result result = context.check(hip().call<hipDestroyExternalMemory>(memory->hip)))
-      return result;
-    if (memories.remove(memory))
-      delete memory;
-    return kSuccess;
+    return context.check(hip().call<hipDestroyExternalMemory>(removed->hip));
   });
 }
 

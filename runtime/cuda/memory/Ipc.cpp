@@ -114,7 +114,7 @@ Result cuIpcGetEventHandle(HipIpcHandle *handle, Event *event) {
   return callOn(RUBIA_CALL(handle, event), event, [&](Context &context) -> Result {
     if (!handle || !event)
       return kInvalidValue;
-    if (!liveEvent(event) || !event->isInterprocess() || event->isOpened)
+    if (!isLive(event) || !event->isInterprocess() || event->isOpened)
       return kInvalidHandle;
     if (!hip().has<hipIpcGetEventHandle>())
       return refuse("cuIpcGetEventHandle");

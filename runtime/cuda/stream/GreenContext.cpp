@@ -78,9 +78,7 @@ Result cuDevResourceGenerateDesc(ResourceList **out, const DeviceResource *resou
       return kInvalidResourceType;
     if (!resources->count)
       return kInvalidResourceConfiguration;
-    auto *made = new ResourceList{*resources};
-    lists.add(made);
-    *out = made;
+    *out = lists.add(std::make_shared<ResourceList>(ResourceList{*resources}));
     return kSuccess;
   });
 }
@@ -101,9 +99,8 @@ Result cuGreenCtxCreate(GreenContext **out, ResourceList *list, int ordinal, uns
     if (Result result = retainPrimary(&primary, ordinal))
       return result;
     static std::atomic<uint64_t> lastId = 0;
-    auto *made = new GreenContext{*device, primary, makeGreenHandle(*primary), ++lastId};
-    greenContexts.add(made);
-    *out = made;
+    *out = greenContexts.add(std::make_shared<GreenContext>(
+        GreenContext{*device, primary, makeGreenHandle(*primary), ++lastId}));
     return kSuccess;
   });
 }
@@ -114,13 +111,13 @@ Result cuGreenCtxDestroy(GreenContext *green) {
   return call(RUBIA_CALL(green), [&]() -> Result {
     if (!green)
       return kInvalidContext;
-    if (!greenContexts.remove(green))
+    const std::shared_ptr<GreenContext> removed = greenContexts.remove(green);
+    if (!removed)
       return kInvalidHandle;
     const int ordinal = green->device.ordinal;
     if (enter(*green->primary) == kSuccess)
       destroyStreamsOf(*green, *green->primary);
     endGreenHandle(green->handle);
-    delete green;
     return releasePrimary(ordinal);
   });
 }

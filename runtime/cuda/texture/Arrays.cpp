@@ -46,9 +46,10 @@ std::optional<FormatFacts> factsOf(int format, unsigned channels) {
   return FormatFacts{normalized / 3 % 2, channels, normalized >= 6, false, true};
 }
 
+static std::mutex &tablesMutex = *new std::mutex; // of MipmappedArray::tablesOfLayers
+
 Result levelsOfSlices(MipmappedArray &array, uint32_t first, uint32_t count, uint64_t &address) {
-  static std::mutex &mutex = *new std::mutex;
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<std::mutex> lock(tablesMutex);
   void *&table = array.tablesOfLayers[{first, count}];
   if (!table) {
     std::vector<abi::TexelGrid> grids;
@@ -167,7 +168,7 @@ Result makeArray(Context &context, Array **out, const Array3DDescriptor &descrip
     return result;
   if (Result result = mayAllocate())
     return result;
-  auto array = std::make_unique<Array>();
+  auto array = std::make_shared<Array>();
   array->context = &context;
   array->descriptor = descriptor;
   array->texelShift = factsOf(descriptor.format, descriptor.channels)->texelShift();
@@ -179,8 +180,7 @@ Result makeArray(Context &context, Array **out, const Array3DDescriptor &descrip
     return result;
   ownedByRuntime(hip(), memory);
   array->grid.base = reinterpret_cast<uint64_t>(memory);
-  arrays.add(array.get());
-  *out = array.release();
+  *out = arrays.add(std::move(array));
   return kSuccess;
 }
 
@@ -194,14 +194,14 @@ Result makeMipmapped(Context &context, MipmappedArray **out, const Array3DDescri
   if (!(descriptor.flags & (kArrayLayered | kArrayCubemap)))
     longest = std::max(longest, descriptor.depth);
   levels = std::clamp(levels, 1u, unsigned(std::bit_width(longest)));
-  auto made = std::make_unique<MipmappedArray>();
+  auto made = std::make_shared<MipmappedArray>();
   made->context = &context;
   made->descriptor = descriptor;
   const unsigned texelShift = factsOf(descriptor.format, descriptor.channels)->texelShift();
   std::vector<size_t> offsets;
   size_t bytes = 0;
   for (unsigned level = 0; level < levels; ++level) {
-    auto array = std::make_unique<Array>();
+    auto array = std::make_shared<Array>();
     array->context = &context;
     array->texelShift = texelShift;
     array->grid = gridOf(descriptor, texelShift, level, array->bytes);
@@ -234,9 +234,8 @@ Result makeMipmapped(Context &context, MipmappedArray **out, const Array3DDescri
     return result;
   }
   for (const auto &level : made->levels)
-    levelsOfArrays.add(level.get());
-  mipmappedArrays.add(made.get());
-  *out = made.release();
+    levelsOfArrays.add(level);
+  *out = mipmappedArrays.add(std::move(made));
   return kSuccess;
 }
 
@@ -247,15 +246,14 @@ void freeMemory(Context &context, void *memory) {
     log(LogLevel::Info, llvm::Twine("freeing an array: ") + hip().hipGetErrorString(error));
 }
 
-void freeArray(Array *array) {
-  freeMemory(*array->context, reinterpret_cast<void *>(array->grid.base));
-  delete array;
+void freeMemory(const Array &array) {
+  freeMemory(*array.context, reinterpret_cast<void *>(array.grid.base));
 }
-void freeMipmapped(MipmappedArray *array) {
-  freeMemory(*array->context, array->memory);
-  for (const auto &[layers, table] : array->tablesOfLayers)
-    freeMemory(*array->context, table);
-  delete array;
+void freeMemory(MipmappedArray &array) {
+  freeMemory(*array.context, array.memory);
+  std::lock_guard<std::mutex> lock(tablesMutex);
+  for (const auto &[layers, table] : std::exchange(array.tablesOfLayers, {}))
+    freeMemory(*array.context, table);
 }
 
 // They are told of arrays with deferred mapping only, of which there are none.
@@ -265,19 +263,12 @@ Result requirements() { return fail(kInvalidValue, "array: it has memory of its 
 
 void releaseTextures(Context &context) {
   releaseObjects(context);
-  arrays.removeIf([&](Array *array) {
-    if (array->context != &context)
-      return false;
-    freeArray(array);
-    return true;
-  });
-  levelsOfArrays.removeIf([&](Array *level) { return level->context == &context; });
-  mipmappedArrays.removeIf([&](MipmappedArray *array) {
-    if (array->context != &context)
-      return false;
-    freeMipmapped(array);
-    return true;
-  });
+  auto isOfContext = [&](const auto &array) { return array.context == &context; };
+  for (const auto &array : arrays.removeIf(isOfContext))
+    freeMemory(*array);
+  levelsOfArrays.removeIf(isOfContext);
+  for (const auto &array : mipmappedArrays.removeIf(isOfContext))
+    freeMemory(*array);
 }
 
 } // namespace rubia::runtime::cuda
@@ -330,10 +321,11 @@ Result cuArrayDestroy(Array *array) {
       return kInvalidHandle;
     if (Result result = checkUnsafe())
       return result;
-    if (!arrays.remove(array)) // another thread was faster
+    const std::shared_ptr<Array> removed = arrays.remove(array);
+    if (!removed) // another thread was faster
       return kInvalidHandle;
     const Result result = context.synchronizeDevice(); // kernels may be reading it
-    freeArray(array);
+    freeMemory(*removed);
     return result;
   });
 }
@@ -388,12 +380,13 @@ Result cuMipmappedArrayDestroy(MipmappedArray *array) {
       return kInvalidHandle;
     if (Result result = checkUnsafe())
       return result;
-    if (!mipmappedArrays.remove(array)) // another thread was faster
+    const std::shared_ptr<MipmappedArray> removed = mipmappedArrays.remove(array);
+    if (!removed) // another thread was faster
       return kInvalidHandle;
     for (const auto &level : array->levels)
       levelsOfArrays.remove(level.get());
     const Result result = context.synchronizeDevice();
-    freeMipmapped(array);
+    freeMemory(*removed);
     return result;
   });
 }

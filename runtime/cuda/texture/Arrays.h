@@ -37,8 +37,8 @@ struct MipmappedArray {
   Array3DDescriptor descriptor;
   char *memory;
   size_t bytes;
-  std::vector<std::unique_ptr<Array>> levels;
-  void *table = nullptr; // abi::TexelGrid of each level, in device memory
+  std::vector<std::shared_ptr<Array>> levels; // which have handles of their own
+  void *table = nullptr;                      // abi::TexelGrid of each level, in device memory
   /// The same of the layers that a view has: its first one, and their number.
   std::map<std::pair<uint32_t, uint32_t>, void *> tablesOfLayers;
 };
