@@ -310,12 +310,23 @@ ThreadState &thread() {
   return *state;
 }
 
+void CallFrame::enter() {
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state.cancelState);
+  state.hasTraps = fegetexcept() != 0;
+  if (state.hasTraps)
+    std::feholdexcept(&state.environment);
+}
+
 CallFrame::~CallFrame() {
   while (state.kept.size() > before) {
     std::shared_ptr<const void> last = std::move(state.kept.back());
     state.kept.pop_back(); // first: its end may look for others
   }
-  --state.frames;
+  if (--state.frames)
+    return;
+  if (state.hasTraps)
+    std::fesetenv(&state.environment);
+  pthread_setcancelstate(state.cancelState, nullptr);
 }
 
 void keepForCall(std::shared_ptr<const void> object) {

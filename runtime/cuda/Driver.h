@@ -18,6 +18,7 @@
 #include "llvm/ADT/Twine.h"
 #include <array>
 #include <atomic>
+#include <cfenv>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -161,19 +162,27 @@ struct ThreadState {
   bool isInHostFunction = false;
   unsigned frames = 0;
   std::vector<std::shared_ptr<const void>> kept; // for the frames
+  int cancelState = 0;                           // outside of all frames, as what follows
+  bool hasTraps = false;
+  std::fenv_t environment;
 };
 ThreadState &thread();
 
 /// A call of an entry point, or work of a thread of ours for one. What is looked up by a handle
-/// meanwhile stays there until it ends, whatever other threads destroy.
+/// meanwhile stays there until it ends, whatever other threads destroy. The thread is not cancelled
+/// in it (pthread_cancel), and floating point does not trap.
 class CallFrame {
 public:
-  CallFrame() : state(thread()), before(state.kept.size()) { ++state.frames; }
+  CallFrame() : state(thread()), before(state.kept.size()) {
+    if (!state.frames++)
+      enter();
+  }
   ~CallFrame();
   CallFrame(const CallFrame &) = delete;
   CallFrame &operator=(const CallFrame &) = delete;
 
 private:
+  void enter();
   ThreadState &state;
   const size_t before;
 };

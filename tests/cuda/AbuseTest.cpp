@@ -2,6 +2,7 @@
 // Calls with nonsense get the codes that an H100's driver gave (CUDA 13.0), and crash nothing.
 #include "tests/cuda/LaunchFixture.h"
 #include <atomic>
+#include <cfenv>
 #include <cstring>
 #include <random>
 #include <sys/mman.h>
@@ -204,6 +205,46 @@ TEST_F(Abuse, StreamsAndEventsEndWhileOthersUseThem) {
     (void)cu("cuEventDestroy_v2", events[i].load());
   }
   EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
+}
+
+// The end of a thread would unwind functions that throw nothing.
+TEST_F(Abuse, AThreadIsCancelledBehindItsCall) {
+  for (int i = 0; i < 40; ++i) {
+    std::atomic<bool> hasBegun = false;
+    auto work = [&]() -> void * {
+      EXPECT_EQ(cu("cuCtxSetCurrent", first), kSuccess);
+      void *memory = allocate(4096);
+      for (Stream *none = nullptr;; pthread_testcancel()) {
+        EXPECT_EQ(cu("cuMemsetD8Async", memory, static_cast<unsigned char>(1), size_t(4096), none),
+                  kSuccess);
+        EXPECT_EQ(cu("cuStreamSynchronize", none), kSuccess);
+        hasBegun = true;
+      }
+    };
+    pthread_t thread;
+    ASSERT_EQ(pthread_create(
+                  &thread, nullptr,
+                  [](void *pointer) { return (*static_cast<decltype(work) *>(pointer))(); }, &work),
+              0);
+    while (!hasBegun)
+      std::this_thread::yield();
+    void *result = nullptr;
+    EXPECT_EQ(pthread_cancel(thread), 0);
+    EXPECT_EQ(pthread_join(thread, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+  }
+}
+
+// Programs look for mistakes with it. The driver's own sums are none of theirs.
+TEST_F(Abuse, FloatingPointMayTrap) {
+  const std::string text = "// " + std::to_string(getpid()) + "\n" + kPtx; // none has compiled it
+  feclearexcept(FE_ALL_EXCEPT);
+  feenableexcept(FE_ALL_EXCEPT);
+  void *memory = allocate(4096), *values[] = {&memory};
+  EXPECT_EQ(launch(kernel(load(text.c_str()), "reverse"), 1, 256, 1024, values), kSuccess);
+  EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
+  EXPECT_EQ(fegetexcept(), FE_ALL_EXCEPT);
+  fedisableexcept(FE_ALL_EXCEPT);
 }
 
 // Who retains a primary context while its last reference goes gets one that lives.
