@@ -42,7 +42,7 @@ struct MemoryPool {
   std::mutex mutex;
   std::vector<FreeBlock> free;
   uint64_t reuse[4] = {0, 1, 1, 1}; // CU_MEMPOOL_ATTR_REUSE_*, 1 to 3
-  uint64_t releaseThreshold = 0;
+  std::atomic<uint64_t> releaseThreshold = 0;
   uint64_t maxSize = 0;                // bytes in use; 0: no limit
   uint64_t cached = 0, cachedHigh = 0; // bytes in `free`
   uint64_t used = 0, usedHigh = 0;

@@ -25,7 +25,7 @@ SOURCE = HERE.parent.parent
 COLUMNS = ["date", "commit", "family", "seeds", "inputs", "seconds", "failures"]
 # How much of each family there is to be, in all.
 GOALS = {"streams": 10**8, "ptx": 10**6, "compile": 10**6, "fatbins": 10**6, "cache": 10**6, "records": 10**6, "signatures": 10**6,
-         "capsules": 10**6, "debugger": 10**6}
+         "capsules": 10**6, "debugger": 10**6, "calls": 10**7, "kernels": 10**6}
 GRACE = 300  # seconds for which a fuzzer may go on behind its slice: to start, to end its last input
 ORPHANS = 10  # seconds for which compile processes may outlive their fuzzer
 # Short traces of allocations and a small quarantine: an input takes four fifths of the time. To see more of a failure, start its
@@ -142,12 +142,17 @@ class Fuzzers:
             return [self.library("fuzz_capsule", "capsules", ["-max_len=4096"])]
         if family == "debugger":  # what it prints is for nobody
             return [self.library("fuzz_debugger", "debugger", ["-max_len=4096", f"-dict={HERE}/json.dict", "-close_fd_mask=3"], [HERE / "seeds/debugger"])]
+        if family == "calls":
+            return [lambda seed, seconds: [self.tests / "random_calls", self.build / "lib/rubia/libcuda.so.1", "--seed", str(seed), "--threads", "8",
+                                           "--seconds", str(seconds)]]
+        if family == "kernels":
+            return [lambda seed, seconds: [sys.executable, "-B", HERE / "kernels.py", self.build / "bin/rubia-random", str(seed), str(seconds)]]
         raise ValueError(family)
 
 
 def inputs_of(output):
     """How many inputs a fuzzer says that it has tried; None if it does not say."""
-    exact = re.findall(r"^\S+: (\d+) (?:streams|mutants),", output, re.MULTILINE)
+    exact = re.findall(r"^\S+: (\d+) (?:streams|mutants|walks|kernels),", output, re.MULTILINE)
     if exact:
         return sum(map(int, exact))
     exact = re.findall(r"^stat::number_of_executed_units: (\d+)$", output, re.MULTILINE)
@@ -161,7 +166,7 @@ def inputs_of(output):
 def run(command, seconds, log):
     """Inputs and failures. Its children die with it."""
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                               process_group=0, env={**os.environ, "ASAN_OPTIONS": SANITIZER})
+                               process_group=0, env={**os.environ, "ASAN_OPTIONS": SANITIZER, "RUBIA_DEVICE": "emulator"})
     try:
         output, _ = process.communicate(timeout=seconds + GRACE)
     except BaseException as problem:

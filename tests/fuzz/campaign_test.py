@@ -15,6 +15,7 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import campaign
+import kernels
 import mutants
 
 
@@ -188,6 +189,30 @@ class Mutants(Folder):
         with mock.patch.object(mutants, "UNIT_LIMIT", 0.01):
             self.assertEqual(self.batch("exec sleep 10"), ["a hang"])
         self.assertEqual(len(list((self.folder / "failures/mutants-5-0").glob("*.ptx"))), mutants.BATCH)
+
+
+class Kernels(Folder):
+    def batch(self, text):
+        return kernels.batch(str(self.script("rubia-random", text)), ["check"], 5)
+
+    def test_every_target_and_form_has_its_turn(self):
+        ways = [" ".join(way) for way in kernels.ways()]
+        self.assertEqual(len(ways), len(set(ways)))
+        for word in ["gfx1100 --form auto", "gfx942 --form packed", "gfx90a --form checked --narrow --repeat", "matrices", "divided"]:
+            self.assertTrue(any(word in way for way in ways), word)
+        self.assertFalse(any("gfx1100 --form packed" in way for way in ways))
+
+    def test_what_differs_or_does_not_run_is_a_failure(self):
+        self.assertEqual(self.batch("echo '38 equal, 0 differ, 0 not run, 2 skipped'"), (38, []))
+        self.assertEqual(self.batch("echo '0 equal, 0 differ, 0 not run, 40 not legal in this form'; exit 1"), (0, []))
+        for text in ["echo '5 fused: differs'; echo '38 equal, 1 differ, 0 not run, 1 skipped'; exit 1",
+                     "echo '5 fused: not run: why'; echo '38 equal, 0 differ, 1 not run, 1 skipped'; exit 1"]:
+            count, problems = self.batch(text)
+            self.assertEqual((count, len(problems)), (39, 1))
+            self.assertIn("check --first 5 --count 40: 5 fused:", problems[0])
+        self.assertEqual(len(self.batch("kill -SEGV $$")[1]), 1)
+        with mock.patch.object(kernels, "LIMIT", 0.001):
+            self.assertEqual(len(self.batch("exec sleep 10")[1]), 1)
 
 
 if __name__ == "__main__":

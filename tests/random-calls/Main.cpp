@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Usage: random_calls LIBCUDA [--seed N] [--walks N] [--first N] [--threads N] [--calls N] [--tame]
-// [--trace]
+// Usage: random_calls LIBCUDA [--seed N] [--walks N] [--seconds N] [--first N] [--threads N]
+// [--calls N] [--tame] [--trace]
 // The status is 1 if an answer was not the model's, or if memory of the device is missing in the
 // end. `--first` begins with that walk: a finding names its own. `--tame` passes no wild handles,
 // and makes no contexts and pools: some of it crashes NVIDIA's driver, or takes seconds there.
 // `--trace` names each call before it is made.
 #include "tests/random-calls/Driver.h"
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -66,7 +67,7 @@ static size_t freeMemory() {
 
 int main(int count, char **words) {
   uint64_t seed = 1;
-  unsigned total = 200, first = 0, threads = 3, calls = 60;
+  unsigned total = 200, seconds = 0, first = 0, threads = 3, calls = 60;
   World world{};
   world.passesWildHandles = true;
   for (int i = 2; i < count; ++i) {
@@ -75,6 +76,8 @@ int main(int count, char **words) {
       seed = strtoull(words[++i], nullptr, 10);
     else if (isOption("--walks"))
       total = unsigned(atoi(words[++i]));
+    else if (isOption("--seconds")) // as many walks as there is time for
+      seconds = unsigned(atoi(words[++i]));
     else if (isOption("--first"))
       first = unsigned(atoi(words[++i]));
     else if (isOption("--threads"))
@@ -110,10 +113,14 @@ int main(int count, char **words) {
     found += endShared(world);
   const size_t before = freeMemory();
 
-  std::atomic<unsigned> next = first, wrong = found.empty() ? 0 : 1;
+  std::atomic<unsigned> next = first, done = 0, wrong = found.empty() ? 0 : 1;
   std::mutex mutex;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  auto hasTime = [&](unsigned n) {
+    return seconds ? std::chrono::steady_clock::now() < end : n < first + total;
+  };
   auto work = [&] {
-    for (unsigned n; (n = next++) < first + total;) {
+    for (unsigned n; hasTime(n = next++); ++done) {
       const std::string lines = walk(world, seed * 1000003 + n, calls);
       if (lines.empty())
         continue;
@@ -136,6 +143,6 @@ int main(int count, char **words) {
   const size_t after = freeMemory();
   if (after < before)
     printf("%zu bytes of the device's memory are missing\n", before - after);
-  printf("%u walks on %u threads, %u unlike the model\n", total, threads, wrong.load());
+  printf("random_calls: %u walks, %u threads\n%u failures\n", done.load(), threads, wrong.load());
   return wrong || after < before;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cuda/Types.h"
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -27,7 +28,7 @@ public:
 private:
   std::mutex mutex;
   std::vector<void *> pages, free;
-  unsigned lives = 0;
+  std::atomic<unsigned> lives = 0;
 };
 
 } // namespace rubia::runtime::cuda
