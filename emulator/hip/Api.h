@@ -36,9 +36,9 @@ Device &deviceAt(int ordinal); // of one that is there
 /// The stream behind a handle: null and hipStreamLegacy the current device's null stream,
 /// hipStreamPerThread the thread's own there. Others know their device: it is where their work is
 /// done, whichever device is current. Null if the handle is not valid.
-Stream *streamOf(hipStream_t handle);
+StreamRef streamOf(hipStream_t handle);
 /// The same where there is a device that is usable, else why not.
-hipError_t findStream(hipStream_t handle, Stream *&stream);
+hipError_t findStream(hipStream_t handle, StreamRef &stream);
 
 /// Settings that hardware trades something for, and that the emulator checks and forgets.
 inline bool isKnown(hipFuncCache_t config) {

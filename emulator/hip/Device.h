@@ -31,7 +31,7 @@ struct DeviceModel {
 };
 
 struct Module {
-  std::unique_ptr<CodeObject> code;
+  std::shared_ptr<CodeObject> code; // of launches too
   unsigned device = 0; // that it was loaded for
 };
 

@@ -210,7 +210,7 @@ hipError_t captureConflict(Stream &stream, bool wait) {
     own->invalid = true;
     return hipErrorStreamCaptureUnsupported;
   }
-  if (&stream != &stream.device.streams.null())
+  if (&stream != stream.device.streams.null().get())
     return hipSuccess;
   for (auto &[other, capture] : handles().captures)
     if (other->blocking && &other->device == &stream.device) {
@@ -317,7 +317,7 @@ hipError_t joinCapture(Stream &stream, EventState &event, bool &joined) {
     return own ? hipErrorStreamCaptureIsolation : hipSuccess;
   if (own && own != event.capture)
     return hipErrorStreamCaptureMerge;
-  if (&stream == &stream.device.streams.null())
+  if (&stream == stream.device.streams.null().get())
     return hipErrorStreamCaptureImplicit;
   handles().captures[&stream] = event.capture;
   std::vector<GraphNode *> &tail = event.capture->tails[&stream];
@@ -337,12 +337,12 @@ using namespace rubia::emulator;
 // With the lock of graphs held. `graph` is one of the program's, or null for a new one.
 static hipError_t beginCapture(hipStream_t handle, hipStreamCaptureMode mode, Graph *graph,
                                std::vector<GraphNode *> after) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return error;
   if (mode < hipStreamCaptureModeGlobal || mode > hipStreamCaptureModeRelaxed)
     return hipErrorInvalidValue;
-  if (stream == &stream->device.streams.null())
+  if (stream == stream->device.streams.null())
     return hipErrorStreamCaptureUnsupported;
   if (isCapturing(*stream))
     return hipErrorIllegalState;
@@ -353,12 +353,12 @@ static hipError_t beginCapture(hipStream_t handle, hipStreamCaptureMode mode, Gr
     capture->graph.reset(graph);
     capture->addsToGraph = true;
   }
-  capture->origin = stream;
+  capture->origin = stream.get();
   capture->thread = std::this_thread::get_id();
   capture->mode = mode;
   capture->id = ++number;
-  capture->tails[stream] = std::move(after);
-  handles().captures[stream] = capture;
+  capture->tails[stream.get()] = std::move(after);
+  handles().captures[stream.get()] = capture;
   return hipSuccess;
 }
 
@@ -399,7 +399,7 @@ static bool isJoined(const Capture &capture) {
 }
 
 HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!graph)
@@ -408,7 +408,7 @@ HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t *graph)
   std::shared_ptr<Capture> capture = captureOf(*stream);
   if (!capture)
     return result(hipErrorIllegalState);
-  if (capture->origin != stream)
+  if (capture->origin != stream.get())
     return result(hipErrorStreamCaptureUnmatched);
   if (capture->mode != hipStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id())
     return result(hipErrorStreamCaptureWrongThread);
@@ -426,7 +426,7 @@ HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2(hipStream_t handle, hipStreamCa
                                                  unsigned long long *id, hipGraph_t *graph,
                                                  const hipGraphNode_t **dependencies,
                                                  size_t *dependencyCount) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!status)
@@ -438,7 +438,7 @@ HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2(hipStream_t handle, hipStreamCa
                                : hipStreamCaptureStatusActive;
   if (!capture)
     return result(hipSuccess);
-  std::vector<GraphNode *> &tail = capture->tails[stream];
+  std::vector<GraphNode *> &tail = capture->tails[stream.get()];
   if (id)
     *id = capture->id;
   if (graph)
@@ -462,7 +462,7 @@ HIP_EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureS
 HIP_EXPORT hipError_t hipStreamUpdateCaptureDependencies(hipStream_t handle,
                                                          hipGraphNode_t *dependencies, size_t count,
                                                          unsigned flags) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   std::lock_guard lock(graphMutex());
@@ -474,7 +474,7 @@ HIP_EXPORT hipError_t hipStreamUpdateCaptureDependencies(hipStream_t handle,
   std::vector<GraphNode *> after;
   if (!nodesOf(*capture->graph, dependencies, count, after))
     return result(hipErrorInvalidValue);
-  std::vector<GraphNode *> &tail = capture->tails[stream];
+  std::vector<GraphNode *> &tail = capture->tails[stream.get()];
   if (flags == hipStreamSetCaptureDependencies)
     tail.clear();
   for (GraphNode *node : after)

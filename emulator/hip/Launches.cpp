@@ -70,7 +70,7 @@ hipError_t prepareLaunch(KernelLaunch &launch, const Function &function, const D
   if (!grid.count() || !block.count() || sharedBytes > device.model.ldsBytes ||
       kernel.ldsBytes + sharedBytes > device.model.ldsBytes)
     return hipErrorInvalidValue;
-  launch.kernel = &kernel;
+  launch.kernel = {function.module->code, &kernel};
   launch.grid = grid;
   launch.block = block;
   launch.sharedBytes = uint32_t(sharedBytes);
@@ -108,7 +108,7 @@ static void tellProgress(const std::string &kernel, const LaunchProgress &progre
 
 void execute(Device &device, const KernelLaunch &request) {
   Launch launch;
-  launch.kernel = request.kernel;
+  launch.kernel = request.kernel.get();
   launch.grid = request.grid;
   launch.block = request.block;
   launch.dynamicLdsBytes = request.sharedBytes;

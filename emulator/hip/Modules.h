@@ -27,7 +27,7 @@ struct GridShare {
 
 /// A launch whose arguments have been copied.
 struct KernelLaunch {
-  const Kernel *kernel = nullptr;
+  std::shared_ptr<const Kernel> kernel; // with its code object
   Dim3 grid, block;
   uint32_t sharedBytes = 0;
   std::vector<uint8_t> kernarg;

@@ -219,7 +219,7 @@ hipError_t submit(Stream &stream, Operation operation, bool wait) {
 // Calls that return when all is done, on the null stream, are none for a capture, whether or not
 // the null stream waits for its streams.
 static hipError_t waitConflict(const Stream &stream, bool wait) {
-  return wait && &stream == &stream.device.streams.null()
+  return wait && &stream == stream.device.streams.null().get()
              ? waitsForCapture(hipErrorStreamCaptureImplicit)
              : hipSuccess;
 }

@@ -210,7 +210,7 @@ HIP_EXPORT hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t 
   return result(hipSuccess);
 }
 
-hipError_t rubia::emulator::hip::prepareRegistered(KernelLaunch &launch, Stream *&stream,
+hipError_t rubia::emulator::hip::prepareRegistered(KernelLaunch &launch, StreamRef &stream,
                                                    const void *hostFunction, dim3 grid, dim3 block,
                                                    size_t sharedBytes, hipStream_t handle,
                                                    void **parameters, void **extra) {
@@ -226,7 +226,7 @@ hipError_t rubia::emulator::hip::prepareRegistered(KernelLaunch &launch, Stream 
 static hipError_t launch(const void *hostFunction, dim3 grid, dim3 block, size_t sharedBytes,
                          hipStream_t handle, void **parameters, void **extra) {
   KernelLaunch made;
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = prepareRegistered(made, stream, hostFunction, grid, block, sharedBytes,
                                            handle, parameters, extra))
     return result(error);

@@ -13,7 +13,7 @@ Function *registeredFunction(const void *hostFunction, Device &device);
 
 /// A launch of the kernel on the stream's device, and which stream that is. hipErrorInvalidHandle,
 /// hipErrorInvalidDeviceFunction, and what prepareLaunch says.
-hipError_t prepareRegistered(KernelLaunch &launch, Stream *&stream, const void *hostFunction,
+hipError_t prepareRegistered(KernelLaunch &launch, StreamRef &stream, const void *hostFunction,
                              dim3 grid, dim3 block, size_t sharedBytes, hipStream_t handle,
                              void **parameters, void **extra);
 

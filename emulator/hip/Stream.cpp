@@ -28,18 +28,6 @@ std::chrono::steady_clock::time_point Completion::time() {
   return finished;
 }
 
-// A thread that had the stream from its handle may be on its way to it while another one destroys
-// it: it is there for a while, and takes no more work.
-static void retire(Stream *stream) {
-  constexpr size_t kKept = 256;
-  static auto &mutex = *new std::mutex;
-  static auto &retired = *new std::deque<std::unique_ptr<Stream>>;
-  std::lock_guard<std::mutex> lock(mutex);
-  retired.emplace_back(stream);
-  if (retired.size() > kKept)
-    retired.pop_front();
-}
-
 CompletionRef Stream::enqueue(std::function<void()> work, std::vector<CompletionRef> after) {
   auto completion = std::make_shared<Completion>();
   std::lock_guard<std::mutex> lock(mutex);
@@ -56,7 +44,7 @@ CompletionRef Stream::enqueue(std::function<void()> work, std::vector<Completion
 bool Stream::start() {
   const NewThreadsTakeNoSignals guard;
   try {
-    std::thread([this] { run(); }).detach();
+    std::thread([self = shared_from_this()] { self->run(); }).detach();
     started = true;
   } catch (const std::system_error &error) {
     (void)reportFailure(
@@ -81,7 +69,6 @@ void Stream::run() {
     item.work();
     item.completion->finish();
   }
-  retire(this);
 }
 
 void Stream::synchronize() {
@@ -99,52 +86,46 @@ bool Stream::isIdle() {
   return !last || last->isDone();
 }
 
-StreamSet::StreamSet(Device &device) : device(device), nullStream(new Stream(device, true)) {}
+StreamSet::StreamSet(Device &device)
+    : device(device), nullStream(std::make_shared<Stream>(device, true)) {}
 
-Stream *StreamSet::create(bool blocking) {
-  auto *stream = new Stream(device, blocking);
+StreamRef StreamSet::create(bool blocking) {
+  auto stream = std::make_shared<Stream>(device, blocking);
   std::lock_guard<std::mutex> lock(mutex);
-  streams.insert(stream);
+  streams[stream.get()] = stream;
   return stream;
 }
 
-Stream *StreamSet::ofThread(bool mayMake) {
+StreamRef StreamSet::ofThread(bool mayMake) {
   std::lock_guard<std::mutex> lock(mutex);
   auto place = ofThreads.find(std::this_thread::get_id());
   if (place != ofThreads.end())
     return place->second;
   if (!mayMake)
     return nullptr;
-  auto *stream = new Stream(device, true);
-  streams.insert(stream);
+  auto stream = std::make_shared<Stream>(device, true);
+  streams[stream.get()] = stream;
   ofThreads[std::this_thread::get_id()] = stream;
   return stream;
 }
 
-bool StreamSet::contains(const Stream *stream) {
+StreamRef StreamSet::find(Stream *stream) {
   std::lock_guard<std::mutex> lock(mutex);
-  return stream == nullStream || streams.contains(const_cast<Stream *>(stream));
+  auto found = streams.find(stream);
+  return found != streams.end() ? found->second : nullptr;
 }
 
-void StreamSet::destroy(Stream *stream) {
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    streams.erase(stream);
-    std::erase_if(ofThreads, [&](const auto &entry) { return entry.second == stream; });
-    forgetFinished();
-    std::lock_guard<std::mutex> streamLock(stream->mutex);
-    if (stream->last && !stream->last->isDone())
-      leaving.push_back({stream->last, stream->blocking});
-  }
-  bool neverRan;
-  {
-    std::lock_guard<std::mutex> lock(stream->mutex);
-    stream->closed = true;
-    neverRan = !stream->started;
-    stream->changed.notify_all();
-  }
-  if (neverRan)
-    retire(stream);
+void StreamSet::destroy(Stream &stream) {
+  const StreamRef kept = stream.shared_from_this();
+  std::lock_guard<std::mutex> lock(mutex);
+  streams.erase(&stream);
+  std::erase_if(ofThreads, [&](const auto &entry) { return entry.second == kept; });
+  forgetFinished();
+  std::lock_guard<std::mutex> streamLock(stream.mutex);
+  if (stream.last && !stream.last->isDone())
+    leaving.push_back({stream.last, stream.blocking});
+  stream.closed = true;
+  stream.changed.notify_all();
 }
 
 void StreamSet::forgetFinished() {
@@ -153,19 +134,19 @@ void StreamSet::forgetFinished() {
 
 void StreamSet::reset() {
   synchronizeAll();
-  std::set<Stream *> all;
+  decltype(streams) all;
   {
     std::lock_guard<std::mutex> lock(mutex);
     all = streams;
   }
-  for (Stream *stream : all)
-    destroy(stream);
+  for (const auto &[handle, stream] : all)
+    destroy(*stream);
 }
 
 CompletionRef StreamSet::enqueue(Stream &stream, std::function<void()> work,
                                  std::vector<CompletionRef> after) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (&stream != nullStream && !streams.contains(&stream)) { // destroyed meanwhile
+  if (&stream != nullStream.get() && !streams.contains(&stream)) { // destroyed meanwhile
     auto none = std::make_shared<Completion>();
     none->finish();
     return none;
@@ -175,8 +156,8 @@ CompletionRef StreamSet::enqueue(Stream &stream, std::function<void()> work,
     if (other.last)
       after.push_back(other.last);
   };
-  if (&stream == nullStream) {
-    for (Stream *other : streams)
+  if (&stream == nullStream.get()) {
+    for (const auto &[handle, other] : streams)
       if (other->blocking)
         waitFor(*other);
     forgetFinished();
@@ -199,7 +180,7 @@ void StreamSet::synchronizeAll() {
         all.push_back(stream.last);
     };
     add(*nullStream);
-    for (Stream *stream : streams)
+    for (const auto &[handle, stream] : streams)
       add(*stream);
     for (const Leaving &gone : leaving)
       all.push_back(gone.last);

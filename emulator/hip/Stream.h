@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -35,7 +34,11 @@ private:
 };
 using CompletionRef = std::shared_ptr<Completion>;
 
-class Stream {
+class Stream;
+using StreamRef = std::shared_ptr<Stream>;
+
+/// Who has found it by its handle keeps it, whatever other threads destroy.
+class Stream : public std::enable_shared_from_this<Stream> {
 public:
   Stream(Device &device, bool blocking) : device(device), blocking(blocking) {}
   /// Appends work; it starts after all earlier work of this stream and after `after`.
@@ -68,14 +71,15 @@ private:
 class StreamSet {
 public:
   explicit StreamSet(Device &device);
-  Stream &null() { return *nullStream; }
-  Stream *create(bool blocking);
+  const StreamRef &null() { return nullStream; }
+  StreamRef create(bool blocking);
   /// The calling thread's own stream (hipStreamPerThread), made when it is first asked for, again
   /// after reset(). `mayMake` false: null where there is none.
-  Stream *ofThread(bool mayMake = true);
-  bool contains(const Stream *stream);
+  StreamRef ofThread(bool mayMake = true);
+  /// Null: it is none.
+  StreamRef find(Stream *stream);
   /// Waits for the stream's work in the background, as HIP has it; the handle is invalid at once.
-  void destroy(Stream *stream);
+  void destroy(Stream &stream);
   /// What work on `stream` has to wait for besides the stream itself, and registers it: the legacy
   /// rule.
   CompletionRef enqueue(Stream &stream, std::function<void()> work,
@@ -93,9 +97,9 @@ private:
 
   Device &device;
   std::mutex mutex;
-  Stream *nullStream;
-  std::set<Stream *> streams; // without the null stream
-  std::map<std::thread::id, Stream *> ofThreads;
+  const StreamRef nullStream;
+  std::map<Stream *, StreamRef> streams; // without the null stream
+  std::map<std::thread::id, StreamRef> ofThreads;
   /// Destroyed while they had work: the legacy rule and synchronizeAll() still hold for it.
   std::vector<Leaving> leaving;
 };

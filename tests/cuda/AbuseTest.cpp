@@ -207,6 +207,77 @@ TEST_F(Abuse, StreamsAndEventsEndWhileOthersUseThem) {
   EXPECT_EQ(cu("cuCtxSynchronize"), kSuccess);
 }
 
+// What a reset takes with it is gone for all. Kernels that use it meanwhile may fail: that is told
+// until the next reset.
+TEST(PrimaryContext, IsResetWhileOthersUseIt) {
+  constexpr unsigned kThreads = 8, kSlots = 8;
+  ASSERT_EQ(cu("cuInit", 0u), kSuccess);
+  Context *context = nullptr;
+  ASSERT_EQ(cu("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
+  ASSERT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+  std::atomic<void *> memory = allocate(4096);
+  std::atomic<Stream *> streams[kSlots] = {};
+  std::atomic<unsigned> done = 0;
+  auto work = [&](unsigned seed) {
+    std::minstd_rand random(seed);
+    EXPECT_EQ(cu("cuCtxSetCurrent", context), kSuccess);
+    Module *module = nullptr;
+    Function *function = nullptr;
+    Graph *graph = nullptr;
+    void *made = nullptr;
+    uint64_t handle = 0;
+    for (unsigned i = 0; i < 3000; ++i) {
+      std::atomic<Stream *> &place = streams[random() % kSlots];
+      Stream *stream = place;
+      void *values[] = {&made};
+      switch (random() % 12) {
+      case 0:
+        if (random() % 4 == 0)
+          EXPECT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
+        break;
+      case 1:
+        if (cu("cuMemAlloc_v2", &made, size_t(4096)) == kSuccess)
+          (void)cu("cuMemFree_v2", memory.exchange(made));
+        break;
+      case 2:
+        if (cu("cuModuleLoadData", &module, kPtx) == kSuccess &&
+            cu("cuModuleGetFunction", &function, module, "reverse") == kSuccess) {
+          made = memory;
+          done += cu("cuLaunchKernel", function, 1u, 1u, 1u, 256u, 1u, 1u, 1024u, stream,
+                     static_cast<void **>(values), static_cast<void **>(nullptr)) == kSuccess;
+        }
+        (void)cu("cuModuleUnload", module);
+        break;
+      case 3: // takes a word of device memory
+        if (cu("cuGraphCreate", &graph, 0u) == kSuccess)
+          (void)cu("cuGraphConditionalHandleCreate", &handle, graph, context, 1u, 1u);
+        (void)cu("cuGraphDestroy", graph);
+        break;
+      case 4:
+        done += cu("cuStreamSynchronize", stream) == kSuccess;
+        break;
+      case 5:
+        done += cu("cuMemsetD8Async", memory.load(), static_cast<unsigned char>(seed), size_t(4096),
+                   stream) == kSuccess;
+        break;
+      default:
+        if (cu("cuStreamCreate", &stream, random() % 2) == kSuccess)
+          (void)cu("cuStreamDestroy_v2", place.exchange(stream));
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i <= kThreads; ++i)
+    threads.emplace_back(work, i);
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_GT(done, 100u);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxReset_v2", 0), kSuccess);
+  memory = allocate(4096);
+  EXPECT_EQ(cu("cuMemFree_v2", memory.load()), kSuccess);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxRelease_v2", 0), kSuccess);
+}
+
 // The end of a thread would unwind functions that throw nothing.
 TEST_F(Abuse, AThreadIsCancelledBehindItsCall) {
   for (int i = 0; i < 40; ++i) {

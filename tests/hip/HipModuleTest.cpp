@@ -120,6 +120,38 @@ TEST(HipModule, LaunchesKernelsWithoutArguments) {
 }
 
 // A copy that waits tells of the fault that it waited for.
+// An unload waits for what is launched before it, and a graph may be launched behind it.
+TEST(HipModule, StaysForGraphsWithItsKernels) {
+  using namespace rubia::emulator::test;
+  const Bytes object = compile("kernel void k(global int *out) { out[0] = 42; }", "gfx1100");
+  hipModule_t module;
+  hipFunction_t function;
+  hipStream_t stream;
+  hipGraph_t graph;
+  hipGraphExec_t executable;
+  int *out = nullptr, value = 0;
+  ASSERT_EQ(hipModuleLoadData(&module, object.data()), hipSuccess);
+  ASSERT_EQ(hipModuleGetFunction(&function, module, "k"), hipSuccess);
+  ASSERT_EQ(hipMalloc(reinterpret_cast<void **>(&out), sizeof(int)), hipSuccess);
+  ASSERT_EQ(hipStreamCreate(&stream), hipSuccess);
+  void *arguments[] = {&out};
+  ASSERT_EQ(hipStreamBeginCapture(stream, hipStreamCaptureModeRelaxed), hipSuccess);
+  ASSERT_EQ(hipModuleLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr),
+            hipSuccess);
+  ASSERT_EQ(hipStreamEndCapture(stream, &graph), hipSuccess);
+  ASSERT_EQ(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0), hipSuccess);
+  ASSERT_EQ(hipModuleUnload(module), hipSuccess);
+  EXPECT_EQ(hipModuleGetFunction(&function, module, "k"), hipErrorInvalidHandle);
+  EXPECT_EQ(hipGraphLaunch(executable, stream), hipSuccess);
+  EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
+  EXPECT_EQ(hipMemcpy(&value, out, sizeof(value), hipMemcpyDeviceToHost), hipSuccess);
+  EXPECT_EQ(value, 42);
+  EXPECT_EQ(hipGraphExecDestroy(executable), hipSuccess);
+  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
+  EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+  EXPECT_EQ(hipFree(out), hipSuccess);
+}
+
 TEST(HipModule, TellsOfFaults) {
   using namespace rubia::emulator::test;
   const Bytes object = compile("kernel void k(global int *out) { out[0] = 42; }", "gfx1100");

@@ -146,6 +146,39 @@ TEST(Hip, AStreamWithoutAThreadIsAnError) {
   EXPECT_EQ(hipFree(memory), hipSuccess);
 }
 
+// Threads are about to use streams that others destroy by hundreds.
+TEST(Hip, StreamsEndWhileOthersUseThem) {
+  constexpr int kEnders = 4, kUsers = 12, kSlots = 600, kTurns = 30;
+  std::atomic<hipStream_t> streams[kSlots] = {};
+  std::atomic<int> wrong = 0, ended = 0;
+  auto end = [&] {
+    for (int i = 0; i < kTurns * kSlots; ++i) {
+      hipStream_t stream = nullptr;
+      wrong += hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) != hipSuccess;
+      if (hipStream_t old = streams[i % kSlots].exchange(stream))
+        wrong += hipStreamDestroy(old) != hipSuccess;
+    }
+    ++ended;
+  };
+  auto use = [&](int number) {
+    for (int i = number; ended < kEnders; i += 7)
+      if (hipStream_t stream = streams[i % kSlots]) {
+        const hipError_t code = hipStreamSynchronize(stream);
+        wrong += code != hipSuccess && code != hipErrorInvalidHandle;
+      }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kEnders; ++i)
+    threads.emplace_back(end);
+  for (int i = 0; i < kUsers; ++i)
+    threads.emplace_back(use, i);
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
+  for (std::atomic<hipStream_t> &place : streams)
+    OK(hipStreamDestroy(place));
+}
+
 // A signal that all threads of the program block stays for who waits for it.
 std::atomic<int> handled;
 

@@ -11,7 +11,7 @@ using namespace rubia::emulator::hip;
 namespace {
 
 hipError_t start(const CopyOperation &copy, hipMemcpyKind kind, hipStream_t handle, bool wait) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return error;
   if (hipError_t error = check(copy, kind))

@@ -110,7 +110,7 @@ hipError_t copyOf(const Copy3D<Size> &p, CopyOperation &copy, hipMemcpyKind &kin
 }
 
 hipError_t start(const CopyOperation &copy, hipMemcpyKind kind, hipStream_t handle, bool wait) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return error;
   if (hipError_t error = check(copy, kind))

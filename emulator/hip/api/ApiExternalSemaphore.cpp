@@ -70,7 +70,7 @@ template <typename Parameters>
 hipError_t submitUses(const char *function, const hipExternalSemaphore_t *handles,
                       const Parameters *parameters, unsigned count, hipStream_t handle,
                       bool isWait) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return error;
   if (count && (!handles || !parameters))

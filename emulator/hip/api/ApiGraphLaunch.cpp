@@ -108,7 +108,7 @@ HIP_EXPORT hipError_t hipGraphExecGetFlags(hipGraphExec_t handle, unsigned long 
 
 // There is nothing that a launch would have to wait for.
 HIP_EXPORT hipError_t hipGraphUpload(hipGraphExec_t handle, hipStream_t stream) {
-  Stream *found;
+  StreamRef found;
   if (hipError_t error = findStream(stream, found))
     return result(error);
   return result(executableOf(handle) ? hipSuccess : hipErrorInvalidValue);
@@ -137,7 +137,7 @@ HIP_EXPORT hipError_t hipGraphNodeGetEnabled(hipGraphExec_t handle, hipGraphNode
 }
 
 HIP_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t handle, hipStream_t streamHandle) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(streamHandle, stream))
     return result(error);
   ChildOperation all;

@@ -14,7 +14,7 @@ HIP_EXPORT hipError_t hipLaunchCooperativeKernel(const void *function, dim3 grid
                                                  void **parameters, unsigned sharedBytes,
                                                  hipStream_t handle) {
   KernelLaunch launch;
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = prepareRegistered(launch, stream, function, grid, block, sharedBytes,
                                            handle, parameters, nullptr))
     return result(error);
@@ -27,7 +27,7 @@ namespace {
 
 struct Part {
   KernelLaunch launch;
-  Stream *stream = nullptr;
+  StreamRef stream;
 };
 
 hipError_t prepare(Part &part, const hipLaunchParams &one) {

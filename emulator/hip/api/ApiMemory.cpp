@@ -133,7 +133,7 @@ HIP_EXPORT hipError_t hipHostGetDevicePointer(void **device, void *host, unsigne
 
 static hipError_t copy(const CopyOperation &operation, hipMemcpyKind kind, hipStream_t handle,
                        bool wait) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (hipError_t error = check(operation, kind))
@@ -294,7 +294,7 @@ HIP_EXPORT hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *parameters, hipSt
 // ---------- Fills
 
 static hipError_t fill(const FillOperation &operation, hipStream_t handle, bool wait) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (hipError_t error = check(operation))

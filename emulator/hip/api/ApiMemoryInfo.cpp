@@ -182,7 +182,7 @@ static hipError_t change(const void *pointer, size_t bytes, int device, Change c
 
 HIP_EXPORT hipError_t hipMemPrefetchAsync(const void *pointer, size_t bytes, int device,
                                           hipStream_t stream) {
-  Stream *found;
+  StreamRef found;
   if (hipError_t error = findStream(stream, found))
     return result(error);
   return result(change(pointer, bytes, device, [&](Placement &place) {
@@ -277,7 +277,7 @@ HIP_EXPORT hipError_t hipMemRangeGetAttribute(void *data, size_t size,
 // Which stream uses managed memory makes no difference to memory that everything sees at once.
 HIP_EXPORT hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *pointer, size_t bytes,
                                               unsigned flags) {
-  Stream *found;
+  StreamRef found;
   if (hipError_t error = findStream(stream, found))
     return result(error);
   auto allocation = memory().find(pointer);

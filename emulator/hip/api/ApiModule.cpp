@@ -190,7 +190,7 @@ static hipError_t launchFunction(hipFunction_t handle, Dim3 grid, Dim3 block, un
   if (hipError_t error = usable())
     return error;
   Function *function = functionOf(handle);
-  Stream *stream = streamOf(streamHandle);
+  const StreamRef stream = streamOf(streamHandle);
   if (!function || !stream)
     return hipErrorInvalidHandle;
   KernelLaunch launch;

@@ -19,13 +19,13 @@ HIP_EXPORT const char *hipKernelNameRef(hipFunction_t handle) {
 HIP_EXPORT const char *hipKernelNameRefByPtr(const void *hostFunction, hipStream_t handle) {
   if (usable())
     return nullptr;
-  Stream *stream = streamOf(handle);
+  const StreamRef stream = streamOf(handle);
   Function *function = stream ? registeredFunction(hostFunction, stream->device) : nullptr;
   return function ? function->kernel->name.c_str() : nullptr;
 }
 
 HIP_EXPORT int hipGetStreamDeviceId(hipStream_t handle) {
-  Stream *stream = usable() ? nullptr : streamOf(handle);
+  const StreamRef stream = usable() ? nullptr : streamOf(handle);
   return stream ? int(stream->device.ordinal) : -1;
 }
 
@@ -54,7 +54,7 @@ HIP_EXPORT unsigned short __gnu_f2h_ieee(float single) {
 }
 
 HIP_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle, hipDevice_t *device) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!device)
@@ -155,12 +155,12 @@ HIP_EXPORT hipError_t hipExtHostAlloc(void **pointer, size_t bytes, unsigned fla
 
 // No two streams that live have one address.
 HIP_EXPORT hipError_t hipStreamGetId(hipStream_t handle, unsigned long long *id) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!id)
     return result(hipErrorInvalidValue);
-  *id = reinterpret_cast<unsigned long long>(stream);
+  *id = reinterpret_cast<unsigned long long>(stream.get());
   return result(hipSuccess);
 }
 

@@ -69,7 +69,7 @@ static hipError_t allocateFrom(void **pointer, size_t bytes, PoolRef pool) {
 }
 
 HIP_EXPORT hipError_t hipMallocAsync(void **pointer, size_t bytes, hipStream_t handle) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (isCapturing(*stream))
@@ -84,7 +84,7 @@ HIP_EXPORT hipError_t hipMallocAsync(void **pointer, size_t bytes, hipStream_t h
 
 HIP_EXPORT hipError_t hipMallocFromPoolAsync(void **pointer, size_t bytes, hipMemPool_t handle,
                                              hipStream_t streamHandle) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(streamHandle, stream))
     return result(error);
   if (isCapturing(*stream))
@@ -99,7 +99,7 @@ HIP_EXPORT hipError_t hipMallocFromPoolAsync(void **pointer, size_t bytes, hipMe
 
 // When the stream gets there.
 HIP_EXPORT hipError_t hipFreeAsync(void *pointer, hipStream_t handle) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (isCapturing(*stream))

@@ -17,9 +17,9 @@ struct ThreadEnd {
     if (!used)
       return;
     for (auto &device : Machine::instance().devices)
-      if (Stream *stream = device->streams.ofThread(false)) {
+      if (StreamRef stream = device->streams.ofThread(false)) {
         forgetCapture(*stream);
-        device->streams.destroy(stream);
+        device->streams.destroy(*stream);
       }
   }
 };
@@ -29,24 +29,23 @@ struct ThreadEnd {
 // In a capture: a node of the graph, which records the event or waits for it at each launch.
 constexpr unsigned kExternal = 1; // hipEventRecordExternal, hipEventWaitExternal
 
-Stream *streamOf(hipStream_t handle) {
+StreamRef streamOf(hipStream_t handle) {
   StreamSet &streams = currentDevice().streams;
   auto number = reinterpret_cast<uintptr_t>(handle);
   if (number == 0 || number == 1) // hipStreamLegacy
-    return &streams.null();
+    return streams.null();
   if (number == 2) { // hipStreamPerThread
     static thread_local ThreadEnd end;
     end.used = true;
     return streams.ofThread();
   }
-  auto *stream = reinterpret_cast<Stream *>(handle);
   for (auto &device : Machine::instance().devices)
-    if (device->streams.contains(stream))
+    if (StreamRef stream = device->streams.find(reinterpret_cast<Stream *>(handle)))
       return stream;
   return nullptr;
 }
 
-hipError_t findStream(hipStream_t handle, Stream *&stream) {
+hipError_t findStream(hipStream_t handle, StreamRef &stream) {
   if (hipError_t error = usable())
     return error;
   stream = streamOf(handle);
@@ -96,7 +95,7 @@ HIP_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned fla
   if (!stream || (flags & ~unsigned(hipStreamNonBlocking)))
     return result(hipErrorInvalidValue);
   *stream = reinterpret_cast<hipStream_t>(
-      currentDevice().streams.create(!(flags & hipStreamNonBlocking)));
+      currentDevice().streams.create(!(flags & hipStreamNonBlocking)).get());
   return result(hipSuccess);
 }
 
@@ -117,7 +116,7 @@ HIP_EXPORT hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t
   return result(hipSuccess);
 }
 HIP_EXPORT hipError_t hipExtStreamGetCUMask(hipStream_t handle, uint32_t words, uint32_t *mask) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!words || !mask)
@@ -140,7 +139,7 @@ HIP_EXPORT hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest)
 }
 
 HIP_EXPORT hipError_t hipStreamGetPriority(hipStream_t handle, int *priority) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!priority)
@@ -150,7 +149,7 @@ HIP_EXPORT hipError_t hipStreamGetPriority(hipStream_t handle, int *priority) {
 }
 
 HIP_EXPORT hipError_t hipStreamGetFlags(hipStream_t handle, unsigned *flags) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!flags)
@@ -166,22 +165,22 @@ HIP_EXPORT hipError_t hipStreamCreate(hipStream_t *stream) {
 HIP_EXPORT hipError_t hipStreamDestroy(hipStream_t handle) {
   if (Machine::instance().devices.empty())
     return result(hipErrorNoDevice);
-  if (reinterpret_cast<uintptr_t>(handle) <= 2 || !streamOf(handle))
+  const StreamRef stream = reinterpret_cast<uintptr_t>(handle) <= 2 ? nullptr : streamOf(handle);
+  if (!stream)
     return result(hipErrorInvalidHandle);
-  forgetCapture(*reinterpret_cast<Stream *>(handle));
-  auto *stream = reinterpret_cast<Stream *>(handle);
-  stream->device.streams.destroy(stream);
+  forgetCapture(*stream);
+  stream->device.streams.destroy(*stream);
   return result(hipSuccess);
 }
 
 HIP_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (hipError_t error = captureConflict(*stream, true))
     return result(error);
   // Work on the null stream is ordered against all blocking streams.
-  if (stream == &stream->device.streams.null())
+  if (stream == stream->device.streams.null())
     stream->device.streams.enqueue(*stream, [] {})->wait();
   else
     stream->synchronize();
@@ -189,7 +188,7 @@ HIP_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle) {
 }
 
 HIP_EXPORT hipError_t hipStreamQuery(hipStream_t handle) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (isCapturing(*stream))
@@ -210,7 +209,7 @@ HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHan
                                          unsigned flags) {
   if (hipError_t error = usable())
     return result(error);
-  Stream *stream = streamOf(handle);
+  const StreamRef stream = streamOf(handle);
   EventRef event = eventOf(eventHandle);
   if (!stream || !event)
     return result(hipErrorInvalidHandle);
@@ -233,7 +232,7 @@ HIP_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t eventHan
 
 HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback_t callback,
                                            void *data, unsigned flags) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!callback || flags)
@@ -245,7 +244,7 @@ HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback
 }
 
 HIP_EXPORT hipError_t hipLaunchHostFunc(hipStream_t handle, hipHostFn_t function, void *data) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return result(error);
   if (!function)
@@ -295,7 +294,7 @@ HIP_EXPORT hipError_t hipEventRecordWithFlags(hipEvent_t handle, hipStream_t str
   if (hipError_t error = usable())
     return result(error);
   EventRef event = eventOf(handle);
-  Stream *stream = streamOf(streamHandle);
+  const StreamRef stream = streamOf(streamHandle);
   if (!event || !stream || event->device != &stream->device)
     return result(hipErrorInvalidHandle);
   if (flags & ~kExternal)

@@ -24,7 +24,7 @@ static bool isMet(uint64_t word, uint64_t value, uint64_t mask, uint64_t all, un
 template <typename Word>
 static hipError_t submitOn(const char *function, hipStream_t handle, void *pointer,
                            const std::function<void(Word &, const Device &)> &work) {
-  Stream *stream;
+  StreamRef stream;
   if (hipError_t error = findStream(handle, stream))
     return error;
   auto allocation = Machine::instance().memory.find(pointer);
