@@ -32,7 +32,7 @@ struct DeviceModel {
 
 struct Module {
   std::shared_ptr<CodeObject> code; // of launches too
-  unsigned device = 0; // that it was loaded for
+  unsigned device = 0;              // that it was loaded for
 };
 
 struct MemoryPool;
