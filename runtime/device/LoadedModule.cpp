@@ -13,6 +13,7 @@
 #include "runtime/device/Clusters.h"
 #include "runtime/device/DeviceTimeline.h"
 #include "runtime/device/KernelRecord.h"
+#include "runtime/device/TrapText.h"
 #include "settings/Settings.h"
 #include "targets/Target.h"
 #include "llvm/ADT/STLExtras.h"
@@ -763,41 +764,13 @@ std::optional<LoadedModule::Trap> LoadedModule::takeTrap() {
     return std::nullopt;
   abi::TrapRecord taken = *record;
   memset(record, 0, sizeof(*record));
-  Trap trap{abi::TrapReason(taken.reason), ""};
-  raw_string_ostream os(trap.text);
-  os << "thread (" << taken.tid[0] << ", " << taken.tid[1] << ", " << taken.tid[2] << ") of CTA ("
-     << taken.ctaid[0] << ", " << taken.ctaid[1] << ", " << taken.ctaid[2] << ") ";
-  auto namePlace = [&] { // the record does not say which unit: name each that it can be
-    for (const std::unique_ptr<Unit> &unit : units)
-      if (unit && taken.place < unit->metadata.traps.size())
-        os << ": " << unit->metadata.traps[taken.place];
-  };
-  switch (abi::TrapReason(taken.reason)) {
-  case abi::TrapReason::Assertion:
-    os << "failed an assertion";
-    if (hip->isEmulator)
-      reportAssertion(taken, trap.text);
-    break;
-  case abi::TrapReason::Unsupported:
-    os << "called what cannot be compiled";
-    namePlace();
-    break;
-  case abi::TrapReason::NeedsIndependentScheduling:
-    os << "waits for a thread of its own warp, which needs independent thread scheduling";
-    namePlace();
-    break;
-  case abi::TrapReason::IllegalInstruction:
-  case abi::TrapReason::MisalignedAddress:
-  case abi::TrapReason::BarrierMisuse:
-  case abi::TrapReason::SurfaceAccess:
-    os << "did what the hardware refuses";
-    namePlace();
-    break;
-  case abi::TrapReason::None:
-  case abi::TrapReason::TrapInstruction:
-    os << "executed trap";
-    break;
-  }
+  std::vector<std::string> places;
+  for (const std::unique_ptr<Unit> &unit : units)
+    if (unit && taken.place < unit->metadata.traps.size())
+      places.push_back(unit->metadata.traps[taken.place]);
+  Trap trap{abi::TrapReason(taken.reason), textOf(taken, places)};
+  if (trap.reason == abi::TrapReason::Assertion && hip->isEmulator)
+    reportAssertion(taken, trap.text);
   return trap;
 }
 

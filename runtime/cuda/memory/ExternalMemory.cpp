@@ -85,10 +85,12 @@ Result cuDestroyExternalMemory(ExternalMemory *memory) {
   return callToRelease(RUBIA_CALL(memory), [&](Context &context) -> Result {
     if (!memory)
       return kInvalidValue;
-    const std::shared_ptr<ExternalMemory> removed = memories.remove(memory);
-    if (!removed)
+    if (!memories.contains(memory))
       return kInvalidHandle;
-    return context.check(hip().call<hipDestroyExternalMemory>(removed->hip));
+    if (Result result = context.check(hip().call<hipDestroyExternalMemory>(memory->hip)))
+      return result;
+    memories.remove(memory);
+    return kSuccess;
   });
 }
 
