@@ -29,7 +29,7 @@ struct Allocation {
   uint64_t id = 0;
   unsigned flags = 0;     // of cuMemHostAlloc, cuMemHostRegister
   char *device = nullptr; // where kernels see `base`
-  MemoryPool *pool = nullptr;
+  std::shared_ptr<MemoryPool> pool = nullptr;
   int ordinal = -1;      // of the device, of what belongs to no context
   bool isOnHost = false; // of what is mapped
 };

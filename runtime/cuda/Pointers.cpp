@@ -130,7 +130,7 @@ static Result attribute(const std::optional<Allocation> &found, void *pointer, i
     }
     return put(out, uint32_t(found ? 3 : 0)); // read and write
   case kPointerMempoolHandle:
-    return put(out, a.pool);
+    return put(out, a.pool.get());
   case kPointerAllowedHandleTypes:
     return put(out, uint64_t(a.kind == AllocationKind::Mapped ? mappedHandleTypes(pointer) : 0));
   case kPointerIsLegacyIpcCapable:

@@ -34,7 +34,8 @@ struct FreeBlock {
   const Device *device = nullptr; // of the stream and the event
 };
 
-struct MemoryPool {
+/// Kept by its handle, and by memory that came from it.
+struct MemoryPool : std::enable_shared_from_this<MemoryPool> {
   MemoryPool(Device &device, bool isDefault) : device(device), isDefault(isDefault) {}
 
   Device &device;
@@ -78,7 +79,7 @@ static MemoryPool *defaultPool(Device &device) {
 
 static MemoryPool *currentPool(Device &device) {
   MemoryPool *pool = device.pool;
-  return pool ? pool : defaultPool(device);
+  return pools.contains(pool) ? pool : defaultPool(device);
 }
 
 // Blocks come in sizes that make reuse likely.
@@ -131,13 +132,19 @@ static void trim(MemoryPool &pool, uint64_t keep) {
   }
 }
 
-static std::vector<MemoryPool *> poolsOf(const Device &device) {
-  std::vector<MemoryPool *> found;
+static std::vector<std::shared_ptr<MemoryPool>> poolsOf(const Device &device) {
+  std::vector<std::shared_ptr<MemoryPool>> found;
   pools.forEach([&](MemoryPool *pool) {
     if (&pool->device == &device)
-      found.push_back(pool);
+      found.push_back(pool->shared_from_this());
   });
   return found;
+}
+
+// Of a pool that is gone blocks may still be in use, or come back to it.
+static bool isDone(MemoryPool &pool) {
+  std::lock_guard<std::mutex> lock(pool.mutex);
+  return pool.destroyed && !pool.used && pool.free.empty();
 }
 
 // What a pool that is gone gave other devices. With its mutex.
@@ -151,8 +158,13 @@ static void endGrants(MemoryPool &pool) {
 }
 
 void trimPools(const Device &device) {
-  for (MemoryPool *pool : poolsOf(device))
+  bool isAnyDone = false;
+  for (const auto &pool : poolsOf(device)) {
     trim(*pool, pool->releaseThreshold);
+    isAnyDone |= pool->destroyed && isDone(*pool);
+  }
+  if (isAnyDone)
+    pools.removeIf(isDone);
 }
 
 void forgetPooled(Device &device) {
@@ -163,7 +175,7 @@ void forgetPooled(Device &device) {
       if (block.device == &device)
         block.event = block.stream = nullptr; // so did its work
   });
-  for (MemoryPool *pool : poolsOf(device)) {
+  for (const auto &pool : poolsOf(device)) {
     std::lock_guard<std::mutex> lock(pool->mutex);
     pool->free.clear();
     pool->cached = pool->used = 0;
@@ -189,12 +201,16 @@ static Result release(Context &context, const Allocation &allocation, void *hipS
 }
 
 static void putBack(MemoryPool &pool, const FreeBlock &block, size_t bytes) {
-  std::lock_guard<std::mutex> lock(pool.mutex);
-  pool.free.push_back(block);
-  pool.cached += block.size;
-  pool.cachedHigh = std::max(pool.cachedHigh, pool.cached);
-  pool.used -= bytes;
-  endGrants(pool);
+  {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.free.push_back(block);
+    pool.cached += block.size;
+    pool.cachedHigh = std::max(pool.cachedHigh, pool.cached);
+    pool.used -= bytes;
+    endGrants(pool);
+  }
+  if (pool.destroyed) // it is in the table again until the block is trimmed
+    pools.add(pool.shared_from_this());
 }
 
 Result freeToPool(Context &context, const Allocation &allocation) {
@@ -282,8 +298,8 @@ static Result allocateFrom(Context &context, MemoryPool &pool, void **pointer, s
         return result;
     }
     auto *base = static_cast<char *>(*pointer);
-    addAllocation(
-        {base, bytes, AllocationKind::Pool, &context, 0, 0, base, &pool, pool.device.ordinal});
+    addAllocation({base, bytes, AllocationKind::Pool, &context, 0, 0, base, pool.shared_from_this(),
+                   pool.device.ordinal});
     std::lock_guard<std::mutex> lock(pool.mutex);
     pool.used += bytes;
     pool.usedHigh = std::max(pool.usedHigh, pool.used);
@@ -567,6 +583,8 @@ Result cuMemPoolDestroy(MemoryPool *pool) {
       std::lock_guard<std::mutex> lock(pool->mutex);
       endGrants(*pool);
     }
+    if (isDone(*pool))
+      pools.remove(pool);
     return pool->hip ? fromHip(hip().call<hipMemPoolDestroy>(pool->hip)) : kSuccess;
   });
 }
@@ -721,8 +739,8 @@ Result cuMemPoolImportPointer(void **pointer, MemoryPool *pool, HipIpcHandle *da
                      : context.check(error);
     }
     auto *first = static_cast<char *>(imported);
-    addAllocation(
-        {first, bytes, AllocationKind::Pool, &context, 0, 0, first, pool, pool->device.ordinal});
+    addAllocation({first, bytes, AllocationKind::Pool, &context, 0, 0, first,
+                   pool->shared_from_this(), pool->device.ordinal});
     std::lock_guard<std::mutex> lock(pool->mutex);
     pool->used += bytes;
     *pointer = imported;
