@@ -145,22 +145,28 @@ inline constexpr unsigned kMaxModifierSlots = 15;
 inline constexpr unsigned kMaxOperandSlots = 10;
 inline constexpr unsigned kMaxInsideSlots = 3;
 
-/// A row of Instructions.def.
+/// A row of Instructions.def. It has no addresses, so that 2 MB of rows need no relocation when a
+/// program starts. Its texts are found by its place among the rows, so there are no copies.
 struct Form {
+  consteval Form(Operation op, bool lowered, const char *syntax, Availability availability,
+                 Targets targets); // SyntaxString.h
+  Form(const Form &) = delete;
+  Form &operator=(const Form &) = delete;
+
   Operation op{};
-  bool lowered = false;   // false: parsed and verified, but lowering cannot do it yet
-  llvm::StringRef syntax; // the row's text
-  llvm::StringRef opcode; // "add"
+  bool lowered = false; // false: parsed and verified, but lowering cannot do it yet
   ModifierSlot modifierSlots[kMaxModifierSlots];
   OperandSlot operandSlots[kMaxOperandSlots];
   OperandSlot insideSlots[kMaxInsideSlots]; // of the one address that has any
   uint8_t modifierCount = 0, operandCount = 0, insideCount = 0;
   Availability availability;
   Targets targets;
-  Version version;        // first PTX version that has it
-  uint16_t sm = 0;        // first SM that has it
-  llvm::StringRef anchor; // of the PTX ISA manual
+  Version version; // first PTX version that has it
+  uint16_t sm = 0; // first SM that has it
 
+  llvm::StringRef syntax() const; // the row's text
+  llvm::StringRef opcode() const; // "add"
+  llvm::StringRef anchor() const; // of the PTX ISA manual
   llvm::ArrayRef<ModifierSlot> modifiers() const { return {modifierSlots, modifierCount}; }
   llvm::ArrayRef<OperandSlot> operands() const { return {operandSlots, operandCount}; }
   llvm::ArrayRef<OperandSlot> inside() const { return {insideSlots, insideCount}; }

@@ -19,13 +19,32 @@ static constexpr Availability V(unsigned major, unsigned minor) {
 
 static constexpr Form kForms[] = {
 #define PTX_FORM(Op_, Syntax, Version_, Targets_, Anchor)                                          \
-  SyntaxString(Syntax).parse(Operation(OperationRow::Op_),                                         \
-                             kOperations[unsigned(OperationRow::Op_)].lowered, Version_, Targets_, \
-                             Anchor),
+  {Operation(OperationRow::Op_), kOperations[unsigned(OperationRow::Op_)].lowered, Syntax,         \
+   Version_, Targets_},
 #define PTX_FORM_PARSED(Op_, Syntax, Version_, Targets_, Anchor)                                   \
-  SyntaxString(Syntax).parse(Operation(OperationRow::Op_), false, Version_, Targets_, Anchor),
+  {Operation(OperationRow::Op_), false, Syntax, Version_, Targets_},
 #include "ptx-frontend/Instructions.def"
 };
+
+static constexpr struct Texts {
+  StringRef syntax, opcode, anchor;
+} kTexts[] = {
+#define PTX_FORM(Op_, Syntax, Version_, Targets_, Anchor)                                          \
+  {Syntax, SyntaxString(Syntax).opcode(), Anchor},
+#define PTX_FORM_PARSED(Op_, Syntax, Version_, Targets_, Anchor)                                   \
+  {Syntax, SyntaxString(Syntax).opcode(), Anchor},
+#include "ptx-frontend/Instructions.def"
+};
+
+static const Texts &textsOf(const Form &form) {
+  const ptrdiff_t row = &form - kForms;
+  assert(row >= 0 && size_t(row) < std::size(kForms));
+  return kTexts[row];
+}
+
+StringRef Form::syntax() const { return textsOf(*this).syntax; }
+StringRef Form::opcode() const { return textsOf(*this).opcode; }
+StringRef Form::anchor() const { return textsOf(*this).anchor; }
 
 // ---------- The effects of an operation against its forms
 

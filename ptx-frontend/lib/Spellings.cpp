@@ -38,7 +38,7 @@ const llvm::StringMap<FormList> &formsByOpcode() {
   static const llvm::StringMap<FormList> map = [] {
     llvm::StringMap<FormList> map;
     for (const Form &form : instructionForms())
-      map[form.opcode].push_back(&form);
+      map[form.opcode()].push_back(&form);
     return map;
   }();
   return map;
@@ -173,8 +173,8 @@ SmallVector<Modifier, 8> withoutRepeats(ArrayRef<Modifier> mods) {
 }
 
 bool namesAgree(const Form &form, ArrayRef<Modifier> mods) {
-  bool isBarrier = form.opcode.starts_with("bar");
-  if (form.opcode == "tcgen05" && !form.modifiers()[0].choices.contains(mods[0]))
+  bool isBarrier = form.opcode().starts_with("bar");
+  if (form.opcode() == "tcgen05" && !form.modifiers()[0].choices.contains(mods[0]))
     return false;
   size_t next = 0; // of `mods`
   for (const ModifierSlot &slot : form.modifiers()) {
@@ -367,7 +367,7 @@ void addImpliedModifiers(MatchedSpelling &spelling, Version version, unsigned sm
   SmallVector<Modifier, 8> mods(spelling.modifiers);
   auto add = [&](Modifier mod) { // where the instruction can have it
     mods.push_back(mod);
-    bool can = findForm(spelling.row->opcode, mods);
+    bool can = findForm(spelling.row->opcode(), mods);
     if (!can)
       mods.pop_back();
     return can;

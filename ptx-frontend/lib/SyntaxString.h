@@ -130,30 +130,22 @@ constexpr Targets::Targets(const char *list) {
 
 class SyntaxString {
 public:
-  consteval SyntaxString(std::string_view text) : text(text), reader(text) {}
+  consteval SyntaxString(std::string_view text) : reader(text) {}
 
-  consteval Form parse(Operation op, bool lowered, Availability availability, Targets targets,
-                       std::string_view anchor) {
-    Form form;
-    form.op = op;
-    form.lowered = lowered;
-    form.syntax = llvm::StringRef(text.data(), text.size());
-    form.availability = availability;
-    form.targets = targets;
-    form.version = availability.first;
-    form.sm = targets.first;
-    form.anchor = llvm::StringRef(anchor.data(), anchor.size());
-    std::string_view opcode = reader.word();
-    form.opcode = llvm::StringRef(opcode.data(), opcode.size());
+  consteval llvm::StringRef opcode() {
+    const std::string_view word = reader.word();
+    return llvm::StringRef(word.data(), word.size());
+  }
+
+  consteval void parse(Form &form) {
+    (void)opcode();
     while (!reader.atEnd() && !reader.peek(" "))
       parseModifier(form);
     if (reader.take(" "))
       parseOperands(form);
-    return form;
   }
 
 private:
-  std::string_view text;
   SyntaxReader reader;
 
   consteval void parseModifier(Form &form) {
@@ -439,5 +431,12 @@ public:
 static_assert(unsigned(ModifierRow::Pred) == unsigned(Type::Pred) &&
                   unsigned(SyntaxString::kLastTypeModifier) + 1 == unsigned(Type::TexRef),
               "Modifiers.def begins with the types, in the order of Types.h");
+
+consteval Form::Form(Operation op, bool lowered, const char *syntax, Availability availability,
+                     Targets targets)
+    : op(op), lowered(lowered), availability(availability), targets(targets),
+      version(availability.first), sm(targets.first) {
+  SyntaxString(syntax).parse(*this);
+}
 
 } // namespace rubia::ptx

@@ -57,7 +57,7 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
     TypeClass c = classOf(reg.type);
     unsigned size = sizeInBits(reg.type);
     bool isInteger = c == TypeClass::Bits || c == TypeClass::Unsigned || c == TypeClass::Signed;
-    llvm::StringRef opcode = spelling->row->opcode;
+    llvm::StringRef opcode = spelling->row->opcode();
     bool isWideMatrix =
         (inst->op() == Op::Ldmatrix || inst->op() == Op::Stmatrix) && !spelling->has(Mod::M8n8);
     bool takesNarrow = opcode != "wmma" && opcode != "tcgen05" && inst->op() != Op::Createpolicy &&
@@ -81,7 +81,7 @@ bool Verifier::checkAddress(const Operand &operand, unsigned index,
   if (operand.unified && !variable.unified.given && !variable.managed)
     return operandError(operand, index,
                         "is '.unified', which '" + Twine(variable.name) + "' is not");
-  if (spelling->row->opcode == "mbarrier" && variable.space != StateSpace::Shared)
+  if (spelling->row->opcode() == "mbarrier" && variable.space != StateSpace::Shared)
     return operandError(operand, index,
                         "is '" + Twine(variable.name) + "' in " + nameOf(variable.space) +
                             ", but a barrier lies in .shared");

@@ -375,7 +375,7 @@ bool Verifier::checkPredicateConstant(const Operand &operand, unsigned index) {
 
 // Barrier states, cache policies and masks are untyped, but no floating point registers.
 bool Verifier::holdsOnlyIntegers() const {
-  StringRef opcode = spelling->row->opcode;
+  StringRef opcode = spelling->row->opcode();
   if (inst->op() == Op::TcAlloc || (inst->op() == Op::TensormapReplace &&
                                     spelling->type() == Type::B32 && inst->operands.size() == 3))
     return true;
@@ -386,8 +386,8 @@ bool Verifier::holdsOnlyIntegers() const {
 bool Verifier::takesSinks() const {
   if (is(Op::Wgmma, Op::WgmmaSp)) // which also reads it
     return false;
-  return spelling->row->opcode != "tcgen05" &&
-         (spelling->type(0) != Type::F16x2 || !spelling->row->opcode.starts_with("t"));
+  return spelling->row->opcode() != "tcgen05" &&
+         (spelling->type(0) != Type::F16x2 || !spelling->row->opcode().starts_with("t"));
 }
 
 bool Verifier::checkConstant(const Operand &operand, unsigned index,
@@ -480,7 +480,7 @@ bool Verifier::checkName(const Operand &operand, unsigned index, const ExpectedO
 // Vectors of coordinates may have 2 or 4 elements where the geometry has fewer: the rest is
 // ignored. Compilers before CUDA 5 wrote four for all.
 bool Verifier::takesMoreCoordinates(const ExpectedOperand &expected) const {
-  StringRef opcode = spelling->row->opcode;
+  StringRef opcode = spelling->row->opcode();
   return expected.slot->widthRule == OperandSlot::WidthRule::Coordinates &&
          (opcode == "tex" || opcode == "tld4" || opcode == "suld" || opcode == "sust" ||
           opcode == "sured");

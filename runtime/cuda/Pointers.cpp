@@ -71,6 +71,7 @@ static bool isHost(const Allocation &a) {
 // Writes the attribute, whose size is its own. Without an allocation: zeroes, and -1 for the
 // device.
 template <class T> static Result put(void *out, T value) {
+  static_assert(std::is_trivially_copyable_v<T>);
   memcpy(out, &value, sizeof(T));
   return kSuccess;
 }

@@ -35,7 +35,7 @@ constexpr unsigned kOldestSm = 52;
 
 StringRef chapterOf(const ptx::Form &form) {
   for (StringRef chapter : kChapters)
-    if (form.anchor.starts_with(chapter) && form.opcode != "cvta")
+    if (form.anchor().starts_with(chapter) && form.opcode() != "cvta")
       return chapter;
   return "";
 }
@@ -202,7 +202,8 @@ private:
         return;
       }
       // A negated predicate with one comparison stands for all.
-      if (slot.negatable && (form.opcode == "selp" || StringRef(test.mnemonic).contains(".eq."))) {
+      if (slot.negatable &&
+          (form.opcode() == "selp" || StringRef(test.mnemonic).contains(".eq."))) {
         std::vector<std::string> negated = operands;
         Case other = test;
         negated.push_back("!" + source(other, expected));
@@ -223,7 +224,7 @@ private:
   // The instruction with what sets the carry flag before it and reads it afterwards; for
   // subtractions, the borrow.
   void finish(const ptx::MatchedSpelling &match, Case test, ArrayRef<std::string> operands) {
-    StringRef opcode = form.opcode;
+    StringRef opcode = form.opcode();
     std::string statement = test.mnemonic + " " + join(operands, ", ") + ";";
     bool subtracts = opcode == "sub" || opcode == "subc";
     if (is_contained({"addc", "subc", "madc"}, opcode)) {
@@ -255,7 +256,7 @@ std::vector<Case> scalarCases() {
   std::vector<Case> cases;
   for (const ptx::Form &form : ptx::instructionForms())
     if (!chapterOf(form).empty())
-      Cases(form, cases).withModifiers(form.opcode.str(), 0);
+      Cases(form, cases).withModifiers(form.opcode().str(), 0);
   return cases;
 }
 

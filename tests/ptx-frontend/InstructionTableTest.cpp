@@ -39,7 +39,7 @@ std::set<std::string> spellingsOf(const Form &form) {
     return i;
   };
   auto add = [&](bool optional, size_t variedSlot, size_t choice) {
-    std::string text = form.opcode.str();
+    std::string text = form.opcode().str();
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i].optional && !optional && group(i) != group(variedSlot))
         continue;
@@ -203,8 +203,8 @@ TEST(PtxInstructionTable, HasNoTwoRowsForOneSpelling) {
     for (const std::string &spelling : spellingsOf(form)) {
       llvm::BumpPtrAllocator arena;
       const MatchedSpelling *match = matchSpelling(spelling, arena);
-      ASSERT_TRUE(match) << spelling << " of " << form.syntax.str();
-      EXPECT_EQ(match->row->syntax, form.syntax) << spelling;
+      ASSERT_TRUE(match) << spelling << " of " << form.syntax().str();
+      EXPECT_EQ(match->row->syntax(), form.syntax()) << spelling;
     }
 }
 
@@ -237,7 +237,7 @@ TEST_P(PtxInstructionRow, ParsesAndPrintsBack) {
 
 std::string rowName(const testing::TestParamInfo<size_t> &info) {
   std::string name = std::to_string(info.param) + "_";
-  for (char c : instructionForms()[info.param].syntax.take_until([](char c) { return c == ' '; }))
+  for (char c : instructionForms()[info.param].syntax().take_until([](char c) { return c == ' '; }))
     name += isalnum(c) ? c : '_';
   return name;
 }
@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(All, PtxInstructionRow,
 TEST(PtxInstructionTable, ReadsTheNotation) {
   auto find = [](StringRef syntax) -> const Form & {
     for (const Form &form : instructionForms())
-      if (form.syntax == syntax)
+      if (form.syntax() == syntax)
         return form;
     ADD_FAILURE() << "no row " << syntax.str();
     return instructionForms()[0];
@@ -334,9 +334,9 @@ TEST(PtxInstructionTable, KnowsTargetsAndWhatWasTakenBack) {
 
 TEST(PtxInstructionTable, EveryRowNamesAnAnchor) {
   for (const Form &form : instructionForms()) {
-    EXPECT_FALSE(form.anchor.empty()) << form.syntax.str();
-    EXPECT_TRUE(form.sm >= 10 && form.sm <= 121) << form.syntax.str();
-    EXPECT_TRUE(form.version.major >= 1 && form.version.major <= 9) << form.syntax.str();
+    EXPECT_FALSE(form.anchor().empty()) << form.syntax().str();
+    EXPECT_TRUE(form.sm >= 10 && form.sm <= 121) << form.syntax().str();
+    EXPECT_TRUE(form.version.major >= 1 && form.version.major <= 9) << form.syntax().str();
   }
 }
 

@@ -331,7 +331,7 @@ std::optional<Instance> generate(const Form &form, std::vector<std::string> modi
                                  Random &random) {
   Instance instance;
   instance.form = &form;
-  instance.opcode = form.opcode.str();
+  instance.opcode = form.opcode().str();
   instance.modifiers = std::move(modifiers);
   llvm::BumpPtrAllocator arena;
   const MatchedSpelling *spelling = matchSpelling(instance.spelling(), arena);

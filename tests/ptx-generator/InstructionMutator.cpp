@@ -72,7 +72,7 @@ std::string registerOf(Random &random) {
 std::string siblingModifier(const Instance &instance, Random &random) {
   std::vector<const ModifierSlot *> slots;
   for (const Form &form : instructionForms())
-    if (form.opcode == instance.form->opcode)
+    if (form.opcode() == instance.form->opcode())
       for (const ModifierSlot &slot : form.modifiers())
         slots.push_back(&slot);
   if (slots.empty())
@@ -86,7 +86,7 @@ std::string siblingModifier(const Instance &instance, Random &random) {
 }
 
 std::string foreignModifier(Random &random) {
-  const Form &form = random.pick(instructionForms());
+  const Form &form = instructionForms()[random.below(instructionForms().size())];
   Instance other;
   other.form = &form;
   return siblingModifier(other, random);
@@ -349,7 +349,7 @@ Instance mutate(const Instance &original, Mutation mutation, Random &random) {
     break;
   case Mutation::Opcode:
     if (random.chance(50))
-      instance.opcode = random.pick(instructionForms()).opcode.str();
+      instance.opcode = instructionForms()[random.below(instructionForms().size())].opcode().str();
     else if (random.chance(50))
       instance.opcode += random.oneOf({"s", "x", "_", "2"}).str();
     else

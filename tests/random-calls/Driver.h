@@ -62,8 +62,7 @@ private:
 struct Ending {
   using Place = std::atomic<Pointer>; // null: there is none yet
   static constexpr size_t kPlaces = 2;
-  Place modules[kPlaces], libraries[kPlaces], contexts[kPlaces], arrays[kPlaces], streams[kPlaces],
-      events[kPlaces], pools[kPlaces];
+  Place modules[kPlaces], libraries[kPlaces], contexts[kPlaces], arrays[kPlaces], pools[kPlaces];
 };
 
 /// What all walks of a process share.

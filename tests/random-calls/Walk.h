@@ -162,7 +162,6 @@ private:
   void endingLibrary(Ending::Place &place);
   void endingContext(Ending::Place &place, Pointer library);
   void endingArray(Ending::Place &place);
-  void endingStream(Ending::Place &place, Ending::Place &ofEvent);
   void endingPool(Ending::Place &place);
 
   void endAll();

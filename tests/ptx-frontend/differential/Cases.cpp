@@ -104,7 +104,7 @@ std::vector<Case> makeCases(const CaseOptions &options) {
   size_t row = 0;
   for (const ptx::Form &form : ptx::instructionForms()) {
     Random random(options.seed * 1000003 + row++);
-    if (form.syntax.contains(options.form) && !(kNewest < form.version))
+    if (form.syntax().contains(options.form) && !(kNewest < form.version))
       maker.addRow(form, random);
   }
   return std::move(maker.cases);

@@ -141,7 +141,7 @@ void Report::printForms(raw_ostream &out) const {
     auto found = forms.find(&row);
     if (found == forms.end())
       continue;
-    out << row.syntax << '\t' << found->second.legal << '\t' << found->second.accepted;
+    out << row.syntax() << '\t' << found->second.legal << '\t' << found->second.accepted;
     for (unsigned number : found->second.refused)
       out << '\t' << number;
     out << '\t' << found->second.refusedByPtxas << '\n';
@@ -153,7 +153,7 @@ bool Report::checkForms(raw_ostream &out, unsigned legal, unsigned illegal) cons
   for (const auto &[row, numbers] : forms) {
     if (!numbers.accepted && numbers.legal) {
       ++unaccepted;
-      out << "no legal instance is accepted by both: " << row->syntax << '\n';
+      out << "no legal instance is accepted by both: " << row->syntax() << '\n';
     }
     fewLegal += numbers.legal < legal;
     fewWrong += numbers.wrong() < illegal;

@@ -47,7 +47,7 @@ std::vector<Swept> instancesFor(const SweepOptions &options) {
   size_t row = 0;
   for (const ptx::Form &form : ptx::instructionForms()) {
     Random random(options.seed * 7919 + row++);
-    if (!options.form.empty() && !form.syntax.contains(options.form))
+    if (!options.form.empty() && !form.syntax().contains(options.form))
       continue;
     std::set<std::string> spellings;
     for (unsigned i = 0; i < 8 * options.instances && spellings.size() < options.instances; ++i) {
@@ -138,7 +138,7 @@ Expected<unsigned> sweepVersions(Ptxas &ptxas, const SweepOptions &options, raw_
     if (s.refusals.empty())
       continue;
     ++refused;
-    out << "we refuse " << s.instance.text() << "\n  row " << s.form->syntax << '\n';
+    out << "we refuse " << s.instance.text() << "\n  row " << s.form->syntax() << '\n';
     for (const std::string &refusal : s.refusals)
       out << "  " << refusal << '\n';
   }

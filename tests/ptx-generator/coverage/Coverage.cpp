@@ -162,7 +162,7 @@ std::string coverage(const Hardware &hardware) {
     partly += word == "partly";
     equal += compared == "yes";
     std::string syntax;
-    for (char c : form.syntax)
+    for (char c : form.syntax())
       syntax += c == '|' ? std::string("\\|") : std::string(1, c);
     rows += "| `" + syntax + "` | " + word.str() + " | " + compared.str() + " |\n";
   }
