@@ -400,8 +400,10 @@ void replace(Warp &warp, const Micro &micro) {
     uint8_t *place = warp.memory(space, address, field->bytes, lane);
     if (!place)
       return;
-    const uint64_t value =
+    uint64_t value =
         ((warp.source(micro, 1)[lane] + uint64_t(field->before)) & field->kept) + field->added;
+    if (field->mod == Mod::GlobalDim && !uint32_t(value)) // no size, but 1 in a map of zeros
+      value = ~uint64_t(0);
     memcpy(place, &value, field->bytes);
   }
 }

@@ -521,6 +521,26 @@ TEST(TensorCopies, MapsMadeOfZeros) {
   }
 }
 
+// A size of 0 is 2^32 in such a map, which an H200 refuses.
+TEST(TensorCopies, ASizeOfZeroInAMapMadeOfZerosEndsTheKernel) {
+  Form form;
+  form.expectTrap = true;
+  form.block = {1, 1, 1};
+  std::vector<uint32_t> words(64 + 32);
+  const std::string next = "; tensormap.replace.tile.", word = ".global.b1024.b32 [%buf], ";
+  Outcome outcome =
+      run(executable90(kStart + "mbarrier.init.shared.b64 [%r0], 1;" + "add.u64 %rd3, %buf, 256" +
+                           next + "global_address.global.b1024.b64 [%buf], %rd3" + next +
+                           "elemtype" + word + "2" + next + "box_dim" + word + "0, 4" + next +
+                           "global_dim" + word + R"(0, 0;
+    mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 16;
+    cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%buf, {0}], [%r0];
+    )" + kWait + "ret;",
+                       kVariables),
+          words, form);
+  EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::IllegalInstruction));
+}
+
 // A tensor map made by the test, completed and published by the kernel.
 TEST(TensorCopies, ReplaceFetchReduceStore) {
   rubia::abi::TensorMap map = {};
