@@ -32,6 +32,7 @@
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/WholeWaveValues.h"
 #include "codegen/lib/errata/lanes/LoopCopies.h"
+#include "codegen/lib/errata/lanes/SunkLoads.h"
 #include "codegen/lib/errata/lanes/WideExchanges.h"
 #include "codegen/lib/speed/AsmMemory.h"
 #include "codegen/lib/speed/KeptFunctions.h"
@@ -176,8 +177,13 @@ public:
       printer.addAsmPrinterHandler(makeAccessNotes(printer));
       printer.addAsmPrinterHandler(makeRegisterCount(count));
     }
+    const bool sinks = pass->getPassName() == kMachineSinking;
+    if (sinks)
+      legacy::PassManager::add(makeFencesStore());
     const bool expandsAtomics = pass->getPassName() == kAtomicExpansion;
     legacy::PassManager::add(pass);
+    if (sinks)
+      legacy::PassManager::add(makeFencesAsTheyWere());
     if (isExecMasking)
       legacy::PassManager::add(makeKillFlagsAgain());
     if (joinsAccesses)

@@ -67,14 +67,14 @@ public:
   INLINE uint32_t rowBytes() const {
     if (isInterleaved())
       return pixelBytes();
-    return (form.isIm2col() ? map->channels : map->box[0]) * elementBytes;
+    return (form.isIm2col() ? map->channels : box(0)) * elementBytes;
   }
   INLINE uint32_t bytes() const {
     uint32_t total = rowBytes();
     if (form.isIm2col())
       return total * map->pixels;
     UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
-      if (i < map->rank)
+      if (i < rank())
         total *= extent(i);
     }
     return total;
@@ -104,22 +104,22 @@ private:
 
   /// What an H100 refuses, found out on one. tensormap.replace may have written anything.
   INLINE uint32_t mapError(bool writes) const {
-    if (map->magic != kTensorMapMagic || elementBytes == 0 || map->rank == 0 ||
-        map->rank > kMaxTensorRank || map->interleave > TensorInterleave::Bytes32 ||
-        (isInterleaved() && map->rank < 3))
+    if ((map->magic != kTensorMapMagic && !isFromZero()) || elementBytes == 0 || rank() == 0 ||
+        rank() > kMaxTensorRank || map->interleave > TensorInterleave::Bytes32 ||
+        (isInterleaved() && rank() < 3))
       return kTensorMapInvalid;
-    if (map->rank != form.rank() || (map->access == TensorAccess::Im2col) != form.isIm2col())
+    if (rank() != form.rank() || (map->access == TensorAccess::Im2col) != form.isIm2col())
       return kTensorWrongAccess;
     const uint32_t unit = map->interleave == TensorInterleave::Bytes32 ? 2 * kPiece : kPiece;
     if (map->base % unit)
       return kTensorBaseMisaligned;
     constexpr uint32_t kMaxSize = 1u << 31;
     UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
-      if (i >= map->rank)
+      if (i >= rank())
         continue;
-      if (!map->sizes[i] || map->sizes[i] > kMaxSize || (i && map->strides[i - 1] % unit))
+      if (!size(i) || size(i) > kMaxSize || (i && map->strides[i - 1] % unit))
         return kTensorMapInvalid;
-      if (!form.isIm2col() && (!map->box[i] || (hasSteps(i) && !map->elementStrides[i])))
+      if (!form.isIm2col() && (!box(i) || (hasSteps(i) && !elementStride(i))))
         return kTensorMapInvalid;
     }
     if (!isInterleaved() &&
@@ -134,11 +134,11 @@ private:
   /// an H100 writes neither.
   INLINE bool isBefore() const {
     UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
-      if (i < map->rank && coordinates.at[i] < 0)
+      if (i < rank() && coordinates.at[i] < 0)
         return true;
     }
     UNROLL for (unsigned i = 0; i < 3; ++i) {
-      if (form.isIm2col() && i + 2 < map->rank &&
+      if (form.isIm2col() && i + 2 < rank() &&
           (map->lowerCorner[i] < 0 || map->upperCorner[i] > 0 ||
            pixelCoordinate(i) < map->lowerCorner[i]))
         return true;
@@ -146,37 +146,44 @@ private:
     return false;
   }
 
-  INLINE int64_t size(unsigned i) const { return map->sizes[i]; }
+  /// A kernel made the map of zeros by tensormap.replace. On NVIDIA these fields hold one less, so
+  /// that those it left out are 1 (Triton's descriptors have no rank where it is 1).
+  INLINE bool isFromZero() const { return map->magic == 0; }
+  INLINE uint32_t counted(uint32_t field) const { return field || !isFromZero() ? field : 1; }
+  INLINE uint32_t rank() const { return counted(map->rank); }
+  INLINE uint32_t box(unsigned i) const { return counted(map->box[i]); }
+  INLINE uint32_t elementStride(unsigned i) const { return counted(map->elementStrides[i]); }
+  INLINE int64_t size(unsigned i) const { return counted(map->sizes[i]); }
   /// From one element of a dimension to the next. Pixels of interleaved tensors follow each other.
   INLINE uint64_t stride(unsigned i) const { return i ? map->strides[i - 1] : pixelBytes(); }
   /// Not the elements of a row, nor the slices of interleaved tensors.
-  INLINE bool hasSteps(unsigned i) const { return isInterleaved() ? i + 2 != map->rank : i != 0; }
+  INLINE bool hasSteps(unsigned i) const { return isInterleaved() ? i + 2 != rank() : i != 0; }
   /// How many elements of a dimension the box has; a row is one.
   INLINE uint32_t extent(unsigned i) const {
-    return hasSteps(i) ? (map->box[i] + map->elementStrides[i] - 1u) / map->elementStrides[i] : 1;
+    return hasSteps(i) ? (box(i) + elementStride(i) - 1u) / elementStride(i) : 1;
   }
   INLINE int64_t start() const {
     return isInterleaved() ? 0 : int64_t(coordinates.at[0]) * elementBytes;
   }
 
   template <class Visit> INLINE void forEachTiledRow(Visit visit) const {
-    const unsigned rank = map->rank;
+    const unsigned dimensions = rank();
     const uint32_t row = pitch();
     uint32_t index[kMaxTensorRank] = {};
     for (uint32_t shared = 0;; shared += row) {
       bool isInside = true;
       uint64_t address = map->base;
       UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
-        if (i >= rank || (!i && !isInterleaved()))
+        if (i >= dimensions || (!i && !isInterleaved()))
           continue;
-        int64_t at = coordinates.at[i] + int64_t(index[i]) * map->elementStrides[i];
+        int64_t at = coordinates.at[i] + int64_t(index[i]) * elementStride(i);
         isInside &= at >= 0 && at < size(i);
         address += uint64_t(at) * stride(i);
       }
       visit(TensorRow{address, start(), isInside, shared});
       bool carries = true;
       UNROLL for (unsigned i = 0; i < kMaxTensorRank; ++i) {
-        if (!carries || i >= rank)
+        if (!carries || i >= dimensions)
           continue;
         carries = ++index[i] == extent(i);
         if (carries)
@@ -195,7 +202,7 @@ private:
 
   /// Pixel after pixel within the bounding box of each image, then of the next image.
   template <class Visit> INLINE void forEachPixel(Visit visit) const {
-    const unsigned spatial = map->rank - 2u; // dimensions
+    const unsigned spatial = rank() - 2u; // dimensions
     const uint32_t row = pitch();
     int64_t at[3], lower[3], end[3];
     UNROLL for (unsigned i = 0; i < 3; ++i) {
@@ -203,7 +210,7 @@ private:
       lower[i] = map->lowerCorner[i];
       end[i] = i < spatial ? size(pixelDimension(i)) + map->upperCorner[i] : 0;
     }
-    const unsigned last = map->rank - 1u;
+    const unsigned last = rank() - 1u;
     int64_t image = coordinates.at[1], slice = 0;
     UNROLL for (unsigned i = 1; i < kMaxTensorRank; ++i) {
       if (i == last)
@@ -228,7 +235,7 @@ private:
       UNROLL for (unsigned i = 0; i < 3; ++i) {
         if (!carries || i >= spatial)
           continue;
-        at[i] += map->elementStrides[pixelDimension(i)];
+        at[i] += elementStride(pixelDimension(i));
         carries = at[i] >= end[i];
         if (carries)
           at[i] = lower[i];

@@ -433,6 +433,35 @@ TEST(Interpreter, ReadsTexturesAndStoresToSurfaces) {
 }
 
 // Warps and lanes that arrive at barrier.cluster and end: the others wait for all that go on.
+// Of what a kernel leaves out of a map that it makes of zeros, the H200 takes 1. A size of 0 it
+// refuses.
+TEST(Interpreter, TensorMapsAreMadeOfZeros) {
+  const auto runWith = [](const std::string &fields) {
+    return run(
+        "  mov.u32 r1, bar; mov.u32 r2, tile; setp.ne.u32 p0, r0, 0;\n"
+        "  add.u32 r3, r0, 1; st.global.u32 [d1+128], r3; bar.sync 0; @p0 bra WAIT;\n"
+        "  add.u64 d2, d0, 128; mbarrier.init.shared.b64 [r1], 1;\n"
+        "  tensormap.replace.tile.global_address.global.b1024.b64 [d0], d2;\n"
+        "  tensormap.replace.tile.elemtype.global.b1024.b32 [d0], 2;\n"
+        "  tensormap.replace.tile.box_dim.global.b1024.b32 [d0], 0, 4;\n" +
+            fields +
+            "  fence.proxy.tensormap::generic.acquire.gpu [d0], 128;\n"
+            "  mbarrier.arrive.expect_tx.shared.b64 d3, [r1], 16;\n"
+            "  cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+            " [r2], [d0, {4}], [r1];\n"
+            "WAIT: mbarrier.try_wait.parity.shared.b64 p1, [r1], 0; @!p1 bra WAIT;\n"
+            "  mad.lo.u32 r2, r0, 4, r2; ld.shared.u32 r3, [r2]; setp.gt.u32 p0, r0, 3;\n"
+            "  @!p0 st.global.u32 [d1+128], r3; ret;",
+        {.head = ".version 8.6\n.target sm_90a\n.address_size 64\n"},
+        ".shared .align 128 .b8 tile[128];\n.shared .align 8 .b64 bar;");
+  };
+  const std::string size = "  tensormap.replace.tile.global_dim.global.b1024.b32 [d0], 0, ";
+  const Outcome result = runWith(size + "7;\n");
+  EXPECT_EQ(result.error, "");
+  EXPECT_THAT(ArrayRef(result.out).slice(32, 5), testing::ElementsAre(5, 6, 7, 0, 5));
+  EXPECT_TRUE(fails(runWith(size + "0;\n"), "tensor"));
+}
+
 TEST(Interpreter, WarpsArriveAtTheClusterAndEnd) {
   Shape shape;
   shape.block = shape.words = 96;

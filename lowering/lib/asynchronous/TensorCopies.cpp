@@ -209,8 +209,9 @@ Expected<Value *> lowerTensormapReplace(FunctionLowering &fn, const ptx::Instruc
     return put(offsetof(TensorMap, strides) + 8 * *which, 64,
                b.CreateAnd(fn.read(last, ptx::Type::B64), b.getInt64(abi::kTensorStrideMask)));
   }
-  if (spelling.has(ptx::Mod::GlobalDim))
-    return put(offsetof(TensorMap, sizes) + 4 * ordinal, 32, word());
+  if (spelling.has(ptx::Mod::GlobalDim)) // 0, which no copy takes, would be 1 in a map of zeros
+    return put(offsetof(TensorMap, sizes) + 4 * ordinal, 32,
+               b.CreateSelect(b.CreateIsNull(word()), b.getInt32(-1), word()));
   if (spelling.has(ptx::Mod::BoxDim))
     return wrapped(offsetof(TensorMap, box) + 2 * ordinal, 16, abi::kTensorMaxBox);
   if (spelling.has(ptx::Mod::ElementStride))

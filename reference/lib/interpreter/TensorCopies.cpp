@@ -100,6 +100,19 @@ private:
   std::array<int64_t, 3> offsets = {};
 };
 
+/// As the driver would write it.
+TensorMap fromZero(TensorMap map) {
+  const auto count = [](auto &field) { field = field ? field : 1; };
+  map.magic = TensorMap::kMagic;
+  count(map.rank);
+  for (unsigned i = 0; i < TensorMap::kMaxRank; ++i) {
+    count(map.sizes[i]);
+    count(map.box[i]);
+    count(map.elementStrides[i]);
+  }
+  return map;
+}
+
 bool Tensor::read() {
   const uint64_t address = warp.source(micro, 0)[lane] + uint64_t(int64_t(micro.sources[0].offset));
   const uint8_t *place = nullptr;
@@ -109,6 +122,8 @@ bool Tensor::read() {
       return false;
     memcpy(reinterpret_cast<uint8_t *>(&map) + i, place, 8);
   }
+  if (map.magic == 0) // a kernel made it of zeros, in which these fields are 1
+    map = fromZero(map);
   if (map.magic != TensorMap::kMagic || !map.rank || map.rank > TensorMap::kMaxRank ||
       map.type >= std::size(kTypes))
     return fail("the tensor map is none that Rubia's driver has made");
@@ -385,8 +400,10 @@ void replace(Warp &warp, const Micro &micro) {
     uint8_t *place = warp.memory(space, address, field->bytes, lane);
     if (!place)
       return;
-    const uint64_t value =
+    uint64_t value =
         ((warp.source(micro, 1)[lane] + uint64_t(field->before)) & field->kept) + field->added;
+    if (field->mod == Mod::GlobalDim && !uint32_t(value)) // no size, but 1 in a map of zeros
+      value = ~uint64_t(0);
     memcpy(place, &value, field->bytes);
   }
 }

@@ -473,6 +473,74 @@ TEST(ClusterLaunch, ResponsesAndErrors) {
   EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::MisalignedAddress));
 }
 
+// A tensor map that the kernel makes of zeros. Rank, sizes, boxes and element strides that it
+// leaves out are 1, as on an H200 (Triton's descriptors have no rank where it is 1).
+TEST(TensorCopies, MapsMadeOfZeros) {
+  for (const bool isTwo : {false, true}) {
+    const std::string kField = "tensormap.replace.tile.", kHere = ".shared::cta.b1024.b32 [%r8], ";
+    const std::string second = kField + "rank" + kHere + "1;" + kField +
+                               "global_stride.shared::cta.b1024.b64 [%r8], 0, 32;" + kField +
+                               "global_dim" + kHere + "1, 5;";
+    const std::string dims = isTwo ? "2d" : "1d", at = isTwo ? "{4, 2}" : "{4}";
+    std::string ptx =
+        executable90(kStart + R"(
+    mov.u32 %r8, copy; mad.lo.u32 %r2, %tid, 4, %r8; mov.u32 %r3, 0; st.shared.u32 [%r2], %r3;
+    bar.warp.sync -1; @!%p0 bra READY;
+    add.u64 %rd3, %buf, 256;
+    tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r8], %rd3;
+    )" + kField + "global_dim" +
+                         kHere + "0, 7;" + kField + "box_dim" + kHere + "0, 4;" + kField +
+                         "elemtype" + kHere + "2;" + (isTwo ? second : "") + R"(
+    mbarrier.init.shared.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
+    READY: bar.warp.sync -1;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%buf], [%r8], 128;
+    fence.proxy.tensormap::generic.acquire.gpu [%buf], 128;
+    @!%p0 bra WAIT;
+    mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 16;
+    cp.async.bulk.tensor.)" +
+                         dims +
+                         ".shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%buf, " +
+                         at + R"(], [%r0];
+    )" + kWait + R"(
+    @!%p0 bra DONE;
+    cp.async.bulk.tensor.)" +
+                         dims + ".global.shared::cta.tile.bulk_group [%buf, " +
+                         (isTwo ? "{0, 0}" : "{0}") + R"(], [%r1];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+    mov.u64 %rd4, 0; st.global.u64 [%buf], %rd4; // the address is another one each time
+    DONE: ret;)",
+                     kVariables + ".shared .align 128 .b8 copy[128];\n");
+    std::vector<uint32_t> result = runAll(ptx, counting(64 + 40));
+    const uint32_t from = 64 + (isTwo ? 2 * 8 : 0) + 4;
+    std::vector<uint32_t> expected = counting(64 + 40);
+    for (uint32_t i = 0; i < 4; ++i)
+      expected[64 + i] = i < 3 ? from + i : 0;
+    EXPECT_EQ(std::vector(result.begin() + 64, result.end()),
+              std::vector(expected.begin() + 64, expected.end()))
+        << dims;
+  }
+}
+
+// A size of 0 is 2^32 in such a map, which an H200 refuses.
+TEST(TensorCopies, ASizeOfZeroInAMapMadeOfZerosEndsTheKernel) {
+  Form form;
+  form.expectTrap = true;
+  form.block = {1, 1, 1};
+  std::vector<uint32_t> words(64 + 32);
+  const std::string next = "; tensormap.replace.tile.", word = ".global.b1024.b32 [%buf], ";
+  Outcome outcome =
+      run(executable90(kStart + "mbarrier.init.shared.b64 [%r0], 1;" + "add.u64 %rd3, %buf, 256" +
+                           next + "global_address.global.b1024.b64 [%buf], %rd3" + next +
+                           "elemtype" + word + "2" + next + "box_dim" + word + "0, 4" + next +
+                           "global_dim" + word + R"(0, 0;
+    mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 16;
+    cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%buf, {0}], [%r0];
+    )" + kWait + "ret;",
+                       kVariables),
+          words, form);
+  EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::IllegalInstruction));
+}
+
 // A tensor map made by the test, completed and published by the kernel.
 TEST(TensorCopies, ReplaceFetchReduceStore) {
   rubia::abi::TensorMap map = {};

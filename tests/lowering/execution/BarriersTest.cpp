@@ -535,3 +535,26 @@ TEST(BarrierExecution, WarpsOfAWaveMayEndApart) {
   for (const char *arch : kTargets)
     EXPECT_EQ(run(ptx, counting(1024), checkedForm(arch)).words, expected) << arch;
 }
+
+// LLVM sank the load past the barrier, behind which other warps write what it reads: the branch,
+// which is uniform, ends its block, and nothing in the kernel divides a warp (E55).
+TEST(BarrierExecution, LoadsStayInFrontOfABarrier) {
+  std::string ptx = executable(R"(
+    mov.u32 %r1, s; shl.b32 %r2, %tid, 2; add.u32 %r3, %r1, %r2;
+    st.shared.u32 [%r3], %tid;
+    bar.sync 0;
+    xor.b32 %r4, %r2, 256; add.u32 %r4, %r1, %r4;
+    ld.shared.u32 %r5, [%r4];
+    ld.param.u32 %r6, [n]; setp.eq.u32 %p0, %r6, 0x7654321;
+    bar.sync 0;
+    @%p0 bra SKIP;
+    st.shared.u32 [%r3], 7777;
+    mul.lo.u32 %r5, %r5, 3;
+    st.global.u32 [%mine], %r5;
+  SKIP:)",
+                               ".shared .align 4 .b8 s[512];");
+  std::vector<uint32_t> expected(128);
+  for (uint32_t thread = 0; thread < 128; ++thread)
+    expected[thread] = (thread ^ 64) * 3;
+  expectInAnyOrder(ptx, counting(128), ofThreads(128), expected);
+}
