@@ -253,7 +253,9 @@ struct Function {
   bool isKernel = false;
   Linkage linkage = Linkage::Internal;
   bool hasBody = false;
-  bool valid = true; // false: an error was found inside; diagnostics name it
+  /// False: an error was found inside; diagnostics name it. What the body was is then unknown: it
+  /// has no instructions.
+  bool valid = true;
   KernelAttributes attributes;
   const Function *aliasOf = nullptr;        // .alias: this name stands for that function
   llvm::ArrayRef<const Variable *> results; // .func only

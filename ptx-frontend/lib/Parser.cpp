@@ -517,9 +517,16 @@ bool ModuleParser::parseAlias() {
 // ---------- After the last token
 
 void ModuleParser::finish() {
-  for (const Function *fn : module.functions)
-    if (fn->hasBody)
-      verify(module, const_cast<Function &>(*fn), diagnostics);
+  for (const Function *fn : module.functions) {
+    auto &function = const_cast<Function &>(*fn);
+    if (function.hasBody)
+      verify(module, function, diagnostics);
+    if (!function.valid) {
+      function.body = {};
+      function.labels = {};
+      function.pragmas = {};
+    }
+  }
 
   // Lines and columns of all diagnostics in one pass over the text.
   std::sort(result.diagnostics.begin(), result.diagnostics.end(), [](const auto &a, const auto &b) {

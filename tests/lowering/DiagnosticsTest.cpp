@@ -42,8 +42,10 @@ TEST(LoweringDiagnostics, FormsThatAreOnlyParsed) {
 // bears with such ones.
 TEST(LoweringDiagnostics, AFunctionWithErrorsCostsItsCallers) {
   for (const std::string body :
-       {"bra nowhere;", "@%p bra nowhere; add.u32 %r, %r, 1; bra nowhere;", "bra %r;",
-        "T: .branchtargets nowhere, A;\nbrx.idx %r, T;\nA:", "add.u32 %r, %s, 1;",
+       {"bra nowhere;", "bra;", "@%p bra ;", "shfl.sync.idx.b32 %r;", "bar.sync;", "call;",
+        "mov.u32;", "ld.u32;", "mbarrier.try_wait.b64;", "cp.async.wait_group;",
+        "wgmma.wait_group.sync.aligned;", "@%p bra nowhere; add.u32 %r, %r, 1; bra nowhere;",
+        "bra %r;", "T: .branchtargets nowhere, A;\nbrx.idx %r, T;\nA:", "add.u32 %r, %s, 1;",
         "@%p bra A;\n[[what]]\nA: bar.sync 0;", "L: @%q bra L;"})
     for (const char *arch : {"gfx1100", "gfx942"}) {
       ptx::ParseResult result = ptx::parse(

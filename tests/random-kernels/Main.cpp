@@ -55,7 +55,9 @@ struct Options {
     return family == kMatrixFamily || family == kBarrierFamily || family == kDividedFamily ||
            family == kMeetingsFamily;
   }
-  MatrixOptions ofMatrices() const { return {family, first, count ? count : 100, every, way}; }
+  MatrixOptions ofMatrices() const {
+    return {family, first, count ? count : 100, every, way, error};
+  }
   // Whether what runs fuses nothing and gives the bits of NaNs.
   bool isReference() const { return evaluator || interpreter; }
   Way way;

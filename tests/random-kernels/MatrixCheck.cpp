@@ -48,12 +48,19 @@ Judgement judge(const Program &program, const Way &way) {
 /// Steps that are not needed go, and what is inside of one takes its place.
 class StepReducer {
 public:
-  StepReducer(MatrixKernel kernel, const Way &way) : kernel(std::move(kernel)), way(way) {}
+  StepReducer(MatrixKernel kernel, const MatrixOptions &options)
+      : kernel(std::move(kernel)), options(options) {}
 
   bool differs(const MatrixKernel &candidate) {
     ++attempts;
     return isTrueElsewhere(
-        [&] { return judge(programOf(candidate), way).verdict == Verdict::Different; }, false);
+        [&] {
+          const Judgement judgement = judge(programOf(candidate), options.way);
+          return options.error.empty() ? judgement.verdict == Verdict::Different
+                                       : judgement.verdict == Verdict::Failed &&
+                                             StringRef(judgement.text).contains(options.error);
+        },
+        false);
   }
   MatrixKernel take() {
     while (list([](MatrixKernel &k) -> std::vector<Step> & { return k.steps; }))
@@ -98,7 +105,7 @@ private:
   }
 
   MatrixKernel kernel;
-  const Way &way;
+  const MatrixOptions &options;
 };
 
 } // namespace
@@ -129,7 +136,7 @@ int checkMatrices(const MatrixOptions &options) {
 
 int reduceMatrices(const MatrixOptions &options) {
   const MatrixKernel whole = generate(options, options.first);
-  StepReducer reducer(whole, options.way);
+  StepReducer reducer(whole, options);
   if (!reducer.differs(whole)) {
     outs() << "it does not differ\n";
     return 1;

@@ -10,6 +10,8 @@ struct MatrixOptions {
   std::string family;
   uint64_t first = 0, count = 100, every = 1;
   Way way;
+  /// Of reduceMatrices(): kernels are wanted that do not run for a reason with this text.
+  std::string error = {};
 };
 
 // Each prints what it found, and returns the exit status.

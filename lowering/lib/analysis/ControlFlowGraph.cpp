@@ -37,10 +37,7 @@ ControlFlowGraph::ControlFlowGraph(const ptx::Function &function, const DenseSet
       if (!is_contained(blocks[block].successors, successor))
         blocks[block].successors.push_back(successor);
     };
-    // A function with errors may jump to what is no label. It is refused later, by its name.
-    auto addLabel = [&](ptx::LabelId label) {
-      add(label < function.labels.size() ? blockAt[function.labels[label].instruction] : ended());
-    };
+    auto addLabel = [&](ptx::LabelId label) { add(blockAt[function.labels[label].instruction]); };
     const ptx::Instruction &last = function.body[blocks[block].branch()];
     bool fallsThrough = last.guard.reg != ptx::kNone || !endsBlock(last);
     if (does(last, effects::Jumps)) {

@@ -173,6 +173,33 @@ bool Uniformity::isPlaceOfWarp(const Body &body, const ptx::Instruction &instruc
   return (spelling.has(ptx::Mod::Le) || spelling.has(ptx::Mod::Gt)) && *constant % 32 == 31;
 }
 
+// Whether a register is written nothing but %tid.
+static bool isThreadNumber(const ptx::Function &function, const Definitions &definitions,
+                           const ptx::Operand &operand) {
+  if (operand.kind == Kind::SpecialRegister)
+    return operand.special == ptx::SpecialRegister::Tid;
+  return operand.kind == Kind::Register && !operand.negated &&
+         all_of(definitions.of(operand.reg), [&](uint32_t index) {
+           return index < function.body.size() && function.body[index].op() == ptx::Op::Mov &&
+                  function.body[index].operands[1].kind == Kind::SpecialRegister &&
+                  function.body[index].operands[1].special == ptx::SpecialRegister::Tid;
+         });
+}
+
+// Whether it asks for a thread's number beyond those of all CTAs: one answer for all.
+bool Uniformity::isBeyondThreads(const Body &body, const ptx::Instruction &instruction) const {
+  if (instruction.op() != ptx::Op::Setp || instruction.operands.size() != 3)
+    return false;
+  const ptx::Spelling &spelling = *instruction.spelling;
+  const bool isOrder = spelling.has(ptx::Mod::Lt) || spelling.has(ptx::Mod::Le) ||
+                       spelling.has(ptx::Mod::Gt) || spelling.has(ptx::Mod::Ge);
+  if (!isOrder || sizeInBits(spelling.type()) < 32)
+    return false;
+  std::optional<uint64_t> constant = body.definitions.constant(instruction.operands[2]);
+  return constant && *constant >= abi::kMostThreads && *constant <= INT32_MAX &&
+         isThreadNumber(body.function, body.definitions, instruction.operands[1]);
+}
+
 // Whether it gives all threads of the warp one result, wherever they execute it: vote, redux.
 bool Uniformity::meetsWholeWarp(const Body &body, const ptx::Instruction &instruction) const {
   return group != Group::Cta && does(instruction, effects::WarpWide) &&
@@ -182,7 +209,7 @@ bool Uniformity::meetsWholeWarp(const Body &body, const ptx::Instruction &instru
 bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) const {
   if (!followsFromOperands(instruction))
     return true;
-  if (isPlaceOfWarp(body, instruction))
+  if (isPlaceOfWarp(body, instruction) || isBeyondThreads(body, instruction))
     return false;
   if (does(instruction, effects::CtaWide))
     return false;
@@ -204,23 +231,27 @@ bool Uniformity::resultDiffers(Body &body, const ptx::Instruction &instruction) 
                 [&](const ptx::Operand &operand) { return differs(body, operand); });
 }
 
-// Whether the threads that execute a block at once have the same in a register at its end, though
-// it differs from that of the others: all of it is computed in the block.
+// Whether the threads that execute a block at once have the same in a register where they come to
+// an instruction of it, though it differs from that of others: all of it is computed in the block.
 bool Uniformity::agreesInBlock(const Body &body, const ControlFlowGraph::Block &block,
-                               ptx::RegisterId reg, unsigned depth) const {
+                               uint32_t place, ptx::RegisterId reg, unsigned depth) const {
   if (!body.registers.test(reg))
     return true;
-  const ArrayRef<uint32_t> writers = body.definitions.of(reg);
-  if (group == Group::Cta || depth == 0 || writers.size() != 1 || writers[0] < block.first ||
-      writers[0] >= block.end)
+  if (group == Group::Cta || depth == 0)
     return false;
-  const ptx::Instruction &writer = body.function.body[writers[0]];
+  const ArrayRef<uint32_t> writers = body.definitions.of(reg);
+  const uint32_t *behind = llvm::lower_bound(writers, place);
+  if (behind == writers.begin() || behind[-1] < block.first)
+    return false;
+  const uint32_t index = behind[-1];
+  const ptx::Instruction &writer = body.function.body[index];
   if (writer.guard.reg != ptx::kNone)
     return false;
-  return meetsWholeWarp(body, writer) ||
+  return meetsWholeWarp(body, writer) || isPlaceOfWarp(body, writer) ||
+         isBeyondThreads(body, writer) ||
          (isPure(writer) && all_of(writer.operands.drop_front(), [&](const ptx::Operand &operand) {
             return operand.kind == Kind::Register
-                       ? agreesInBlock(body, block, operand.reg, depth - 1)
+                       ? agreesInBlock(body, block, index, operand.reg, depth - 1)
                        : !differs(body, operand);
           }));
 }
@@ -349,7 +380,8 @@ bool Uniformity::visit(Body &body) {
     if (!block.decides() || body.decided.test(number))
       continue;
     constexpr unsigned kSteps = 4; // from a vote to the branch
-    if ((last.guard.reg != ptx::kNone && !agreesInBlock(body, block, last.guard.reg, kSteps)) ||
+    if ((last.guard.reg != ptx::kNone &&
+         !agreesInBlock(body, block, block.branch(), last.guard.reg, kSteps)) ||
         (choiceOf(last) && differs(body, *choiceOf(last)))) {
       body.decided.set(number);
       newBranches = true;

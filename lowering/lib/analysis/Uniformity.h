@@ -55,11 +55,12 @@ private:
   bool countsAlongWarp(const Body &body, const ptx::Operand &operand,
                        llvm::SmallDenseSet<ptx::RegisterId> visited = {}) const;
   bool isPlaceOfWarp(const Body &body, const ptx::Instruction &instruction) const;
+  bool isBeyondThreads(const Body &body, const ptx::Instruction &instruction) const;
   void closeOffThreadEnds(Body &body);
   bool decide(Body &body, uint32_t block);
   bool differs(const Body &body, const ptx::Operand &operand) const;
-  bool agreesInBlock(const Body &body, const ControlFlowGraph::Block &block, ptx::RegisterId reg,
-                     unsigned depth) const;
+  bool agreesInBlock(const Body &body, const ControlFlowGraph::Block &block, uint32_t place,
+                     ptx::RegisterId reg, unsigned depth) const;
   bool meetsWholeWarp(const Body &body, const ptx::Instruction &instruction) const;
   bool resultDiffers(Body &body, const ptx::Instruction &instruction) const;
   bool passArguments(Body &body, const ptx::Instruction &instruction, bool alone);
