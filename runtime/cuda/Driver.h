@@ -72,7 +72,7 @@ struct Context {
   std::unordered_map<Stream *, void *> workspaces; // of cooperative launches, per stream
 
   /// Guards `modules` and their managed variables. Who reports a fault takes it whatever else the
-  /// thread holds: so nothing is taken after it.
+  /// thread holds: so only tables of handles are looked at with it.
   std::mutex modulesMutex;
   std::set<Module *> modules;
 

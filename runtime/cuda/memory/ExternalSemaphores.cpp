@@ -2,6 +2,7 @@
 // Semaphores of other libraries, by file descriptor: HIP's. CUDA Driver API: "External Resource
 // Interoperability". A signal or a wait is one operation, which is executed, captured, or a node of
 // a graph.
+#include "runtime/cuda/HandleTable.h"
 #include "runtime/cuda/Memory.h"
 #include "runtime/cuda/Operation.h"
 #include "runtime/cuda/graph/Capture.h"
@@ -26,24 +27,13 @@ struct ExternalSemaphore {
 
 namespace {
 
-struct Table {
-  std::mutex mutex;
-  std::map<ExternalSemaphore *, std::shared_ptr<ExternalSemaphore>> semaphores;
-};
-Table &table() {
-  static auto *all = new Table;
-  return *all;
+HandleTable<ExternalSemaphore> &table() {
+  static auto &all = HandleTable<ExternalSemaphore>::leaked();
+  return all;
 }
 
-constexpr int kBinary = 1,
-              kTimeline =
-                  9; // CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, .._TIMELINE_SEMAPHORE_FD
-
-std::shared_ptr<ExternalSemaphore> live(ExternalSemaphore *semaphore) {
-  std::lock_guard<std::mutex> lock(table().mutex);
-  auto found = table().semaphores.find(semaphore);
-  return found == table().semaphores.end() ? nullptr : found->second;
-}
+constexpr int kBinary = 1, // CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD
+    kTimeline = 9;         // .._TIMELINE_SEMAPHORE_FD
 
 Result refuse(const char *name) {
   return fail(kNotSupported, llvm::Twine(name) + ": HIP is too old for it");
@@ -75,7 +65,7 @@ Result makeSemaphores(ExternalSemaphore *const *semaphores, const SemaphoreParam
   for (unsigned i = 0; i < count; ++i) {
     if (parameters[i].flags) // are of NvSciSync
       return kInvalidValue;
-    std::shared_ptr<ExternalSemaphore> semaphore = live(semaphores[i]);
+    std::shared_ptr<ExternalSemaphore> semaphore = table().find(semaphores[i]);
     if (!semaphore)
       return semaphores[i] ? kInvalidHandle : kInvalidValue;
     operation.semaphores.push_back(std::move(semaphore));
@@ -129,10 +119,7 @@ Result cuImportExternalSemaphore(ExternalSemaphore **out, const ExternalSemaphor
     void *made = nullptr;
     if (Result result = ofImport(hip().call<hipImportExternalSemaphore>(&made, wanted)))
       return result;
-    auto semaphore = std::make_shared<ExternalSemaphore>(made);
-    std::lock_guard<std::mutex> lock(table().mutex);
-    *out = semaphore.get();
-    table().semaphores[*out] = std::move(semaphore);
+    *out = table().add(std::make_shared<ExternalSemaphore>(made));
     return kSuccess;
   });
 }
@@ -141,13 +128,10 @@ Result cuDestroyExternalSemaphore(ExternalSemaphore *semaphore) {
   return callToRelease(RUBIA_CALL(semaphore), [&](Context &context) -> Result {
     if (!semaphore)
       return kInvalidValue;
-    std::shared_ptr<ExternalSemaphore> found = live(semaphore);
-    if (!found || found->isDestroyed.exchange(true))
+    std::shared_ptr<ExternalSemaphore> found = table().remove(semaphore);
+    if (!found)
       return kInvalidHandle;
-    {
-      std::lock_guard<std::mutex> lock(table().mutex);
-      table().semaphores.erase(semaphore);
-    }
+    found->isDestroyed = true;
     return context.check(hip().call<hipDestroyExternalSemaphore>(found->hip));
   });
 }
