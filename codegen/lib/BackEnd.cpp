@@ -32,6 +32,7 @@
 #include "codegen/lib/errata/WholeWaveRegisters.h"
 #include "codegen/lib/errata/WholeWaveValues.h"
 #include "codegen/lib/errata/lanes/LoopCopies.h"
+#include "codegen/lib/errata/lanes/RegionReloads.h"
 #include "codegen/lib/errata/lanes/SunkLoads.h"
 #include "codegen/lib/errata/lanes/WideExchanges.h"
 #include "codegen/lib/speed/AsmMemory.h"
@@ -165,6 +166,8 @@ public:
     const bool isExecMasking = pass->getPassName() == kExecMasking;
     if (isExecMasking)
       legacy::PassManager::add(makeKillFlagsOnce());
+    if (pass->getPassName() == kFrame)
+      legacy::PassManager::add(makeRegionReloads());
     if (pass->getPassName() == kPreEmitPeephole)
       legacy::PassManager::add(makeBranchMasks());
     if (pass->getPassName() == kMemoryLegalizer)

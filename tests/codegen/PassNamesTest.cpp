@@ -14,6 +14,7 @@
 #include "codegen/lib/errata/LoopEntries.h"
 #include "codegen/lib/errata/WholeAccesses.h"
 #include "codegen/lib/errata/WholeWaveRegisters.h"
+#include "codegen/lib/errata/lanes/RegionReloads.h"
 #include "codegen/lib/errata/lanes/SunkLoads.h"
 #include "codegen/lib/errata/lanes/WideExchanges.h"
 #include "codegen/lib/speed/KillFlags.h"
@@ -51,13 +52,28 @@ TEST(PassNames, LlvmHasThem) {
     runBackEnd(processor, kText, passes);
     for (StringRef name : kLeftOut)
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
-    for (StringRef name : {kDebugValues,     kMemoryBounds,    kPrinter,
-                           kRegisterUse,     kSinking,         kAccessVectorizer,
-                           kAccessJoiner,    kExecMasking,     kScheduler,
-                           kLateScheduler,   kSelection,       kFinalizeSelection,
-                           kFixIrreducible,  kStructurizer,    kWholeWaveAllocation,
-                           kMemoryLegalizer, kLiveVariables,   kPhiElimination,
-                           kAtomicExpansion, kExchangeCombine, kMachineSinking})
+    for (StringRef name : {kDebugValues,
+                           kMemoryBounds,
+                           kPrinter,
+                           kRegisterUse,
+                           kSinking,
+                           kAccessVectorizer,
+                           kAccessJoiner,
+                           kExecMasking,
+                           kScheduler,
+                           kLateScheduler,
+                           kSelection,
+                           kFinalizeSelection,
+                           kFixIrreducible,
+                           kStructurizer,
+                           kWholeWaveAllocation,
+                           kMemoryLegalizer,
+                           kLiveVariables,
+                           kPhiElimination,
+                           kAtomicExpansion,
+                           kExchangeCombine,
+                           kMachineSinking,
+                           kFrame})
       EXPECT_EQ(passes.count[name.str()], 1u) << processor.str() << ": " << name.str();
     EXPECT_EQ(passes.count[kEarlyCse.str()], 3u) << processor.str(); // the first two are left out
     EXPECT_EQ(passes.count[kCopies.str()], 2u) << processor.str();   // the first is left out
