@@ -134,6 +134,14 @@ std::string pipelineOf(const Module &module, unsigned level) {
   return text + "function(" + steps + ")";
 }
 
+/// Nothing needs AGPRs. LLVM cannot tell of a function that calls another one by its address, and
+/// would keep the sums of products there, beside other values (docs/errata.md, E40).
+void needNoAccumulationRegisters(Module &module) {
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      function.addFnAttr("amdgpu-agpr-alloc", "0");
+}
+
 /// LLVM looks into no function that is naked. It would take it that the function needs all that the
 /// hardware starts a kernel with, for which kernels then have registers. The code that stands for a
 /// body (speed/KeptFunctions.h) needs nothing of that.
@@ -224,9 +232,12 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   } else if (Error error = builder.parsePassPipeline(pipeline, pipelineOf(module, optLevel)))
     return make_error<CodegenError>(Fault::System, toString(std::move(error)));
   pipeline.run(module, modules);
-  if (optLevel > 0)
+  if (optLevel > 0) {
+    if (hasWholeWaves(module))
+      needNoAccumulationRegisters(module);
     if (Error error = runLastStep(module, builder, modules))
       return make_error<CodegenError>(Fault::System, toString(std::move(error)));
+  }
   if (Error error = diagnostics.take())
     return error;
   return verify(module, "after optimisation");
