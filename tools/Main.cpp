@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rubia-commands: every command of `rubia`, which starts it (tools/start/Main.cpp).
 #include "runtime/base/HeapPages.h"
+#include "runtime/worker/sampler/ReadySampler.h"
 #include "tools/Commands.h"
 #include "tools/diff/DiffCommands.h"
 #include "tools/help/Help.h"
@@ -42,6 +43,7 @@ void addCommands(CLI::App &app, int &status, llvm::StringRef first) {
 int main(int argc, char **argv) {
   using namespace rubia::tools;
   rubia::runtime::keepHeapInHugePages();
+  rubia::runtime::useReadySampler();
   CLI::App app("Run CUDA programs on AMD GPUs without their source", "rubia");
   app.require_subcommand(1);
   app.set_version_flag("--version", versionText());

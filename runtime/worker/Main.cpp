@@ -6,6 +6,7 @@
 #include "runtime/worker/CompileProcess.h"
 #include "runtime/worker/Sandbox.h"
 #include "runtime/worker/Supervisor.h"
+#include "runtime/worker/sampler/ReadySampler.h"
 #include "settings/Settings.h"
 #include <csignal>
 #include <cstdio>
@@ -61,6 +62,7 @@ int main(int argc, char **argv) {
 #ifndef RUBIA_JEMALLOC
     keepHeapInHugePages();
 #endif
+    useReadySampler();
     return runCompileProcess(kSocket);
   }
   if (argc == 2 && !strcmp(argv[1], "sandbox"))

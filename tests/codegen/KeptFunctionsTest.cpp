@@ -2,11 +2,13 @@
 // Functions that are compiled once: units have their machine code, and kernels the registers that
 // it needs.
 #include "codegen/lib/speed/KeptFunctions.h"
+#include "codegen/ReadyFunctions.h"
 #include "tests/Targets.h"
 #include "tests/codegen/ModuleFromText.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/Support/xxhash.h"
 #include <algorithm>
+#include <thread>
 #include <vector>
 
 using namespace llvm;
@@ -96,6 +98,59 @@ TEST_P(KeptFunctions, AreCompiledOnce) {
   // A constant that all calls pass makes it another function.
   compiled(textOf(markOf(body), body, "k", "7"));
   EXPECT_EQ(keptFunctionCount(), before + 2);
+}
+
+/// Uses a table as long as it lives.
+struct UsedTable {
+  explicit UsedTable(ArrayRef<uint8_t> table) { cantFail(useReadyFunctions(table)); }
+  ~UsedTable() { cantFail(useReadyFunctions({})); }
+};
+
+// A thread that keeps nothing yet stands for another process.
+TEST_P(KeptFunctions, AreTakenFromATableOfTheBuild) {
+  const std::string text = textOf(markOf(loads()), loads());
+  CodeObject first, second;
+  std::vector<uint8_t> table;
+  std::thread([&] {
+    first = compiled(text);
+    ReadyFunctions functions;
+    functions.addKept();
+    EXPECT_EQ(functions.size(), 1u);
+    table = functions.table();
+  }).join();
+  const UsedTable used(table);
+  const unsigned before = keptFunctionCount();
+  std::thread([&] {
+    second = compiled(text);
+    EXPECT_EQ(keptFunctionCount(), before);
+    compiled(textOf(markOf(loads()), loads(), "k", "7"));
+    EXPECT_EQ(keptFunctionCount(), before + 1) << "it is another function";
+  }).join();
+  EXPECT_EQ(first.bytes, second.bytes);
+}
+
+TEST_P(KeptFunctions, OfADamagedTableAreAnError) {
+  std::vector<uint8_t> table;
+  const std::string text = textOf(markOf(loads()), loads());
+  std::thread([&] {
+    compiled(text);
+    ReadyFunctions functions;
+    functions.addKept();
+    table = functions.table();
+  }).join();
+  std::vector<uint8_t> other = table;
+  ++other[0];
+  for (ArrayRef<uint8_t> wrong : {ArrayRef(table).take_front(20), ArrayRef(other)})
+    EXPECT_EQ(toString(useReadyFunctions(wrong)), "no table of compiled functions");
+  for (size_t left : {table.size() - 1, table.size() - 60, size_t(36), size_t(37)}) {
+    const UsedTable used(ArrayRef(table).take_front(left));
+    std::thread([&] {
+      ModuleSource source;
+      Expected<CodeObject> object = source.compile(text, optionsFor(GetParam()));
+      ASSERT_FALSE(bool(object)) << left;
+      EXPECT_TRUE(StringRef(toString(object.takeError())).contains("is damaged")) << left;
+    }).join();
+  }
 }
 
 TEST_P(KeptFunctions, HaveTheCodeAndTheRegistersOfOthers) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compile process lowers the sampler for the first unit that calls it.
+#include "codegen/lib/speed/KeptFunctions.h"
 #include "lowering/LaterBodies.h"
 #include "runtime/worker/Pipeline.h"
+#include "runtime/worker/sampler/SamplerText.h"
 #include "tests/Targets.h"
 #include <gtest/gtest.h>
 
@@ -49,6 +51,30 @@ TEST_P(Sampler, IsLoweredForTheFirstUnit) {
   // Another function of it.
   compiled(kernelWith("tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%rd1, {%r0}];"), options);
   EXPECT_EQ(lowering::samplerBodyCount(), before + 2);
+}
+
+// What the build compiles in advance (ReadySampler.h) is what others need: the code of a kernel
+// that samples as nvcc's do comes with no function that the text has not.
+TEST_P(Sampler, OfTheBuildIsThatOfOthers) {
+  PipelineOptions options;
+  options.codegen.arch = GetParam();
+  llvm::Expected<PtxImage> image = PtxImage::fromText("sampler", samplerText());
+  ASSERT_TRUE(bool(image));
+  for (const ptx::Diagnostic &diagnostic : image->diagnostics())
+    ADD_FAILURE() << image->format(diagnostic);
+  const auto kernel = llvm::find_if(image->units(), [](const lowering::Unit &unit) {
+    return unit.kernels[0]->name == "k0"; // tex.1d.v4.u32.s32, of which it reads one result
+  });
+  ASSERT_NE(kernel, image->units().end());
+  ASSERT_TRUE(bool(image->compile(*kernel, options)));
+  const unsigned before = codegen::keptFunctionCount();
+  compiled(".visible .entry other(.param .u64 to, .param .u64 texture) {\n"
+           ".reg .b32 %r<4>; .reg .b64 %rd<2>; mov.u32 %r0, %ctaid.x;\n"
+           "ld.param.u64 %rd0, [to]; ld.param.u64 %rd1, [texture];\n"
+           "tex.1d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [%rd1, {%r0}]; st.global.u32 [%rd0], %r0;\n"
+           "ret; }\n",
+           options);
+  EXPECT_EQ(codegen::keptFunctionCount(), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Sampler, testing::ValuesIn(rubia::test::testTargets()),

@@ -2,9 +2,11 @@
 // The machine code of one function.
 #pragma once
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace llvm {
@@ -33,5 +35,12 @@ void giveBack(llvm::Module &module, llvm::Function &function);
 /// Compiles such a module, of the function with this name.
 llvm::Expected<KeptCode> compileApart(const llvm::Module &module, llvm::StringRef name,
                                       llvm::TargetMachine &machine, unsigned optLevel);
+
+/// The code of a function by its whole name, as the process has it from elsewhere
+/// (codegen/ReadyFunctions.h). An error: that is damaged.
+llvm::Expected<std::optional<KeptCode>> readyFunction(llvm::StringRef name);
+
+/// Calls `visit` for all code that this thread keeps.
+void forEachKept(llvm::function_ref<void(llvm::StringRef name, const KeptCode &)> visit);
 
 } // namespace rubia::codegen

@@ -22,6 +22,12 @@ namespace {
 
 std::atomic<unsigned> keptCount;
 
+// Of this thread's machines, by their whole names: what a function becomes depends on nothing else.
+StringMap<KeptCode> &knownFunctions() {
+  thread_local StringMap<KeptCode> known;
+  return known;
+}
+
 bool isKernel(const Function &function) {
   return function.getCallingConv() == CallingConv::AMDGPU_KERNEL;
 }
@@ -122,6 +128,12 @@ void giveCode(Function &function, const KeptCode &code) {
 
 unsigned keptFunctionCount() { return keptCount; }
 
+void forEachKept(function_ref<void(StringRef name, const KeptCode &)> visit) {
+  for (const auto &function : knownFunctions())
+    if (!function.second.code.empty())
+      visit(function.first(), function.second);
+}
+
 Error giveBodies(Module &module, const Options &options) {
   for (Function &function : module)
     if (Error error = giveBody(function, options))
@@ -131,8 +143,7 @@ Error giveBodies(Module &module, const Options &options) {
 
 Error takeKeptFunctions(Module &module, TargetMachine &machine, const Options &options) {
   constexpr size_t kMost = 256; // of some 20 KB each
-  // Of this thread's machines. What a function becomes depends on nothing else.
-  thread_local StringMap<KeptCode> known;
+  StringMap<KeptCode> &known = knownFunctions();
   SmallVector<Function *> functions;
   for (Function &function : module)
     if (isOnlyCalled(function))
@@ -154,6 +165,13 @@ Error takeKeptFunctions(Module &module, TargetMachine &machine, const Options &o
     const Specialty specialty(*function);
     std::string name = forModule + describe(*function, specialty);
     auto found = known.find(name);
+    if (found == known.end()) {
+      Expected<std::optional<KeptCode>> ready = readyFunction(name);
+      if (!ready)
+        return ready.takeError();
+      if (*ready)
+        found = known.try_emplace(name, std::move(**ready)).first;
+    }
     if (found == known.end() || found->second.code.empty()) {
       if (Error error = giveBody(*function, options))
         return error;
