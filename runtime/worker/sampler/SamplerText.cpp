@@ -37,6 +37,8 @@ class Text {
 public:
   Text() : text(".version 8.0\n.target sm_80\n.address_size 64\n") {}
 
+  bool flushes = false; // kernels of --use_fast_math: the sampler is called with another mode
+
   /// A kernel that stores the first results of an instruction, which are in %x0 to %x3.
   void add(const Twine &instruction, unsigned results) {
     text += (".visible .entry k" + Twine(count++) +
@@ -49,6 +51,8 @@ public:
              "  ld.global.v4.f32 {%f4, %f5, %f6, %f7}, [%from+32];\n  " +
              instruction + "\n")
                 .str();
+    if (flushes)
+      text += "  add.ftz.f32 %f7, %f7, %f7; st.global.f32 [%to+16], %f7;\n";
     for (unsigned i = 0; i < results; ++i)
       text += ("  st.global.u32 [%to+" + Twine(4 * i) + "], %x" + Twine(i) + ";\n").str();
     text += "  ret;\n}\n";
@@ -68,8 +72,7 @@ private:
 
 } // namespace
 
-std::string samplerText() {
-  Text text;
+static void addAll(Text &text) {
   text.addSample("1d.v4.u32.s32", "{%r0}]", {1, 2, 4});
   for (const Geometry &geometry : kGeometries) {
     const std::string type = geometry.name + std::string(".v4.u32.f32");
@@ -89,6 +92,13 @@ std::string samplerText() {
     text.add("suld.b." + Twine(name) + ".v2.b32.trap {%x0, %x1}" + at, 2);
     text.add("suld.b." + Twine(name) + ".v4.b32.trap {%x0, %x1, %x2, %x3}" + at, 4);
   }
+}
+
+std::string samplerText() {
+  Text text;
+  addAll(text);
+  text.flushes = true;
+  addAll(text);
   return text.take();
 }
 
