@@ -88,7 +88,8 @@ enum TensorError : uint32_t {
   kTensorWrongAccess = 0xfffffff3, // tiled by im2col or the reverse, or of another rank
   kTensorSharedMisaligned = 0xfffffff4,
   kTensorBaseMisaligned = 0xfffffff5,
-  kTensorLastError = 0xfffffff0, // the least of them
+  kTensorPixelOutside = 0xfffffff6, // im2col: of the bounding box
+  kTensorLastError = 0xfffffff0,    // the least of them
 };
 
 /// How an instruction accesses a tensor: the last argument of the device functions.

@@ -23,6 +23,27 @@ constexpr uint32_t kPiece = sizeof(Piece), kSharedAlignment = 128;
 
 INLINE bool isFloat(TensorType type) { return type >= TensorType::F16; }
 
+/// Which reductions an H200 has of a type; the others end the kernel, whatever the box has.
+INLINE bool hasReduction(TensorType type, uint32_t reduction) {
+  switch (type) {
+  case TensorType::U32:
+    return true;
+  case TensorType::S32:
+  case TensorType::U64:
+    return reduction != kInc && reduction != kDec;
+  case TensorType::S64:
+    return reduction == kMin || reduction == kMax;
+  case TensorType::F16:
+  case TensorType::Bf16:
+    return reduction == kAdd || reduction == kMin || reduction == kMax;
+  case TensorType::U8:
+  case TensorType::U16:
+    return false;
+  default:
+    return reduction == kAdd;
+  }
+}
+
 /// Where shared memory lies: in LDS, or beyond it, in memory of the device.
 struct Lds {
   template <class T> INLINE SHARED T *at(uint32_t address) const {
@@ -56,11 +77,15 @@ public:
         elementBytes(tensorElementBytes(map->type)) {}
 
   /// 0: nothing is wrong with it.
-  INLINE uint32_t error(bool writes) const {
+  INLINE uint32_t error(bool writes, bool reduces) const {
     if (uint32_t wrong = mapError(writes))
       return wrong;
+    if (reduces && !hasReduction(map->type, form.reduction()))
+      return kTensorWrongAccess;
     if (!isInterleaved() && uint32_t(coordinates.at[0]) * elementBytes % kPiece)
       return kTensorCoordinateMisaligned;
+    if (form.isIm2col() && isOutsideOfBox())
+      return kTensorPixelOutside;
     return writes && isBefore() ? uint32_t(kTensorCoordinateNegative) : 0;
   }
 
@@ -138,9 +163,17 @@ private:
         return true;
     }
     UNROLL for (unsigned i = 0; i < 3; ++i) {
-      if (form.isIm2col() && i + 2 < rank() &&
-          (map->lowerCorner[i] < 0 || map->upperCorner[i] > 0 ||
-           pixelCoordinate(i) < map->lowerCorner[i]))
+      if (form.isIm2col() && i + 2 < rank() && (map->lowerCorner[i] < 0 || map->upperCorner[i] > 0))
+        return true;
+    }
+    return false;
+  }
+
+  /// Whether the first pixel lies outside of the bounding box of its image, without its offsets.
+  INLINE bool isOutsideOfBox() const {
+    UNROLL for (unsigned i = 0; i < 3; ++i) {
+      if (i + 2 < rank() &&
+          (pixelCoordinate(i) < map->lowerCorner[i] || pixelCoordinate(i) >= boxEnd(i)))
         return true;
     }
     return false;
@@ -199,8 +232,10 @@ private:
   INLINE int32_t pixelCoordinate(unsigned i) const {
     return isInterleaved() ? coordinates.at[i] : coordinates.at[i + 1];
   }
+  INLINE int64_t boxEnd(unsigned i) const { return size(pixelDimension(i)) + map->upperCorner[i]; }
 
-  /// Pixel after pixel within the bounding box of each image, then of the next image.
+  /// Pixel after pixel within the bounding box of each image, then of the next image that the
+  /// element stride leaves.
   template <class Visit> INLINE void forEachPixel(Visit visit) const {
     const unsigned spatial = rank() - 2u; // dimensions
     const uint32_t row = pitch();
@@ -208,7 +243,7 @@ private:
     UNROLL for (unsigned i = 0; i < 3; ++i) {
       at[i] = pixelCoordinate(i);
       lower[i] = map->lowerCorner[i];
-      end[i] = i < spatial ? size(pixelDimension(i)) + map->upperCorner[i] : 0;
+      end[i] = i < spatial ? boxEnd(i) : 0;
     }
     const unsigned last = rank() - 1u;
     int64_t image = coordinates.at[1], slice = 0;
@@ -240,7 +275,8 @@ private:
         if (carries)
           at[i] = lower[i];
       }
-      image += carries;
+      if (carries)
+        image += elementStride(last);
     }
   }
 
@@ -255,15 +291,15 @@ INLINE uint32_t swizzled(TensorSwizzle swizzle, uint32_t address) {
   return address ^ ((address >> 7 & mask) << 4);
 }
 
-/// What a load makes of a word: tf32 is rounded to nearest, ties away from zero, and all NaNs are
-/// one. Measured on an H100, where .ftz changes nothing.
+/// What a load makes of a word: tf32 is rounded to nearest even, and all NaNs are one. Measured on
+/// an H200, where .ftz changes nothing.
 INLINE uint32_t asType(TensorType type, uint32_t word) {
   constexpr uint32_t kInfinity = 0x7f800000, kNaN = 0x7fffe000;
   if (type != TensorType::Tf32 && type != TensorType::Tf32Ftz)
     return word;
   if ((word & 0x7fffffff) > kInfinity)
     return kNaN;
-  return (word + 0x1000) & ~0x1fffu; // infinity stays
+  return (word + 0xfff + (word >> 13 & 1)) & ~0x1fffu; // infinity stays
 }
 INLINE Piece asType(TensorType type, Piece piece) {
   return {asType(type, piece.x), asType(type, piece.y), asType(type, piece.z),
@@ -376,8 +412,9 @@ template <class Change> INLINE void exchangeHalf(GLOBAL uint8_t *to, Change chan
     return made;                                                                                   \
   })
 
+/// One of which hasReduction() says that there is.
 template <class Memory>
-INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *to, uint32_t from,
+INLINE void reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *to, uint32_t from,
                           Memory memory) {
   const unsigned bytes = tensorElementBytes(type);
   if (bytes == 4) {
@@ -385,8 +422,6 @@ INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *t
     const bool isSigned = type == TensorType::S32;
     const bool isFloat = type != TensorType::S32 && type != TensorType::U32;
     if (isFloat) {
-      if (reduction != kAdd)
-        return false;
       const bool flushes = type == TensorType::F32Ftz;
       auto flushed = [&](uint32_t word) {
         return flushes && !(word & 0x7f800000) ? word & 0x80000000 : word;
@@ -396,39 +431,39 @@ INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *t
             __builtin_bit_cast(float, flushed(old)) + __builtin_bit_cast(float, flushed(value));
         return flushed(__builtin_bit_cast(uint32_t, sum));
       });
-      return true;
+      return;
     }
     switch (reduction) {
     case kAdd:
       REDUCE("add.u32", "r", value);
-      return true;
+      return;
     case kMin:
       if (isSigned)
         REDUCE("min.s32", "r", value);
       else
         REDUCE("min.u32", "r", value);
-      return true;
+      return;
     case kMax:
       if (isSigned)
         REDUCE("max.s32", "r", value);
       else
         REDUCE("max.u32", "r", value);
-      return true;
+      return;
     case kInc:
       REDUCE("inc.u32", "r", value);
-      return !isSigned;
+      return;
     case kDec:
       REDUCE("dec.u32", "r", value);
-      return !isSigned;
+      return;
     case kAnd:
       REDUCE("and.b32", "r", value);
-      return true;
+      return;
     case kOr:
       REDUCE("or.b32", "r", value);
-      return true;
+      return;
     default:
       REDUCE("xor.b32", "r", value);
-      return true;
+      return;
     }
   }
   if (bytes == 8) {
@@ -440,34 +475,30 @@ INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *t
         REDUCE("add.f64", "d", __builtin_bit_cast(double, value));
       else
         REDUCE("add.u64", "l", value);
-      return true;
+      return;
     case kMin:
       if (isSigned)
         REDUCE("min.s64", "l", value);
       else
         REDUCE("min.u64", "l", value);
-      return type != TensorType::F64;
+      return;
     case kMax:
       if (isSigned)
         REDUCE("max.s64", "l", value);
       else
         REDUCE("max.u64", "l", value);
-      return type != TensorType::F64;
+      return;
     case kAnd:
       REDUCE("and.b64", "l", value);
-      return true;
+      return;
     case kOr:
       REDUCE("or.b64", "l", value);
-      return true;
-    case kXor:
-      REDUCE("xor.b64", "l", value);
-      return true;
+      return;
     default:
-      return false;
+      REDUCE("xor.b64", "l", value);
+      return;
     }
   }
-  if (type != TensorType::F16 && type != TensorType::Bf16)
-    return false;
   uint16_t value = *memory.template at<uint16_t>(from);
   const bool isHalf = type == TensorType::F16;
   switch (reduction) {
@@ -476,39 +507,35 @@ INLINE bool reduceElement(TensorType type, uint32_t reduction, GLOBAL uint8_t *t
       HALF_OPERATION("add.rn.f16");
     else
       HALF_OPERATION("add.rn.bf16");
-    return true;
+    return;
   case kMin:
     if (isHalf)
       HALF_OPERATION("min.f16");
     else
       HALF_OPERATION("min.bf16");
-    return true;
-  case kMax:
+    return;
+  default:
     if (isHalf)
       HALF_OPERATION("max.f16");
     else
       HALF_OPERATION("max.bf16");
-    return true;
-  default:
-    return false;
+    return;
   }
 }
 
 template <class Memory>
-INLINE bool reduceRow(const Tensor &tensor, const TensorRow &row, uint32_t shared,
+INLINE void reduceRow(const Tensor &tensor, const TensorRow &row, uint32_t shared,
                       uint32_t reduction, Memory memory) {
   const int64_t limit = tensor.writeLimit();
   const unsigned elementBytes = tensorElementBytes(tensor.map->type);
-  bool exists = true;
   for (uint32_t x = 0; x < tensor.rowBytes(); x += kPiece) {
     const int64_t at = row.start + x;
     const uint32_t present = presentBytes(row, at, limit);
     const uint32_t from = swizzled(tensor.map->swizzle, shared + row.shared + x);
     auto *to = (GLOBAL uint8_t *)(row.address + uint64_t(at));
-    for (uint32_t i = 0; i < present && exists; i += elementBytes)
-      exists = reduceElement(tensor.map->type, reduction, to + i, from + i, memory);
+    for (uint32_t i = 0; i < present; i += elementBytes)
+      reduceElement(tensor.map->type, reduction, to + i, from + i, memory);
   }
-  return exists;
 }
 
 template <class Memory>
@@ -516,20 +543,19 @@ INLINE uint32_t copyTensor(const TensorMap *map, uint32_t shared, Memory memory,
                            const TensorCoordinates &coordinates, TensorForm form, bool writes,
                            bool reduces) {
   Tensor tensor(map, coordinates, form);
-  if (uint32_t error = tensor.error(writes))
+  if (uint32_t error = tensor.error(writes, reduces))
     return error;
   if (shared % kSharedAlignment)
     return kTensorSharedMisaligned;
-  bool exists = true;
   tensor.forEachRow([&](const TensorRow &row) INLINE_LAMBDA {
     if (!writes)
       loadRow(tensor, row, shared, memory);
     else if (!reduces)
       storeRow(tensor, row, shared, memory);
     else
-      exists &= reduceRow(tensor, row, shared, form.reduction(), memory);
+      reduceRow(tensor, row, shared, form.reduction(), memory);
   });
-  return exists ? tensor.bytes() : uint32_t(kTensorWrongAccess);
+  return tensor.bytes();
 }
 
 } // namespace

@@ -468,6 +468,15 @@ TEST_F(Surfaces, ArraysTellWhatTheyAre) {
   EXPECT_EQ(cu("cuMipmappedArrayDestroy", levels), kInvalidHandle);
 }
 
+// An H200 takes them, and their descriptor has the flag.
+TEST_F(Surfaces, ArraysForVideoAreAsOthers) {
+  Array3DDescriptor video = {};
+  EXPECT_EQ(cu("cuArray3DGetDescriptor_v2", &video,
+               makeArray({8, 0, 2, kFormatFloat, 1, kArrayLayered | kArrayVideo})),
+            kSuccess);
+  EXPECT_EQ(video.flags, kArrayLayered | kArrayVideo);
+}
+
 TEST_F(Surfaces, RefusesArraysThatCannotBe) {
   auto make = [](Array3DDescriptor descriptor) {
     Array *array = nullptr;

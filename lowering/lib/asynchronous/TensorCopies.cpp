@@ -92,7 +92,10 @@ Value *callTensor(FunctionLowering &fn, const ptx::Instruction &inst, StringRef 
       {abi::kTensorCoordinateNegative, Reason::IllegalInstruction,
        "what is written begins before the tensor, or leaves the image"},
       {abi::kTensorWrongAccess, Reason::IllegalInstruction,
-       "the tensor map is for another mode, number of dimensions or type"},
+       "the tensor map is for another mode or number of dimensions, or its type has no such "
+       "reduction"},
+      {abi::kTensorPixelOutside, Reason::IllegalInstruction,
+       "the first pixel lies outside of the image's bounding box"},
       {abi::kTensorSharedMisaligned, Reason::MisalignedAddress,
        "the address in shared memory is no multiple of 128"},
       {abi::kTensorBaseMisaligned, Reason::MisalignedAddress,

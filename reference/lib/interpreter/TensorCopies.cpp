@@ -77,6 +77,8 @@ private:
   bool isOfRows(unsigned i) const {
     return i >= first() && !(map.interleave && i == copy.rank - 2);
   }
+  /// Where the bounding box of an image ends, of im2col's n-th dimension.
+  int64_t boxEnd(unsigned n) const { return sizeOf(first() + n) + map.upperCorner[n]; }
   const char *whyNotCopied() const;
   bool fail(const Twine &reason) {
     warp.fail(reason, lane);
@@ -167,19 +169,22 @@ const char *Tensor::whyNotCopied() const {
     return "the box's innermost dimension is no multiple of 16 bytes, or wider than the swizzle";
   if (!copy.isStore && map.fill && !kTypes[map.type].isFloat)
     return "NaN fills what is no floating-point type";
-  for (unsigned i = 0; copy.isStore && copy.isIm2col && i < copy.rank - 2; ++i)
-    if (map.lowerCorner[i] < 0 || map.upperCorner[i] > 0 || start[first() + i] < map.lowerCorner[i])
+  for (unsigned i = 0; copy.isIm2col && i < copy.rank - 2; ++i) {
+    if (copy.isStore && (map.lowerCorner[i] < 0 || map.upperCorner[i] > 0))
       return "what is written leaves the image";
+    if (start[first() + i] < map.lowerCorner[i] || start[first() + i] >= boxEnd(i))
+      return "the first pixel lies outside of the image's bounding box";
+  }
   return nullptr;
 }
 
-// A load rounds tf32 to the nearest, ties away from zero; all of its NaNs are one.
+// A load rounds tf32 to the nearest even; all of its NaNs are one.
 uint64_t Tensor::loaded(uint64_t word) const {
   if (map.type < kTf32)
     return word;
   if ((word & 0x7fffffff) > 0x7f800000)
     return 0x7fffe000;
-  return (word + 0x1000) & 0xffffe000;
+  return (word + 0xfff + (word >> 13 & 1)) & 0xffffe000;
 }
 
 bool Tensor::element(uint64_t place, int64_t column, uint64_t address, bool isInside) {
@@ -258,11 +263,12 @@ std::optional<uint64_t> Tensor::run() {
       for (; n < inImage; ++n) {
         const unsigned i = first() + n;
         at[i] += map.elementStrides[i];
-        if (at[i] < sizeOf(i) + map.upperCorner[n])
+        if (at[i] < boxEnd(n))
           break;
         at[i] = map.lowerCorner[n];
       }
-      at[copy.rank - 1] += n == inImage;
+      if (n == inImage)
+        at[copy.rank - 1] += map.elementStrides[copy.rank - 1];
     }
     return rowsDone * rowElements() * bytes;
   }

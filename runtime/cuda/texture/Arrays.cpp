@@ -122,7 +122,8 @@ Result check(const Array3DDescriptor &d) {
     return fail(isOtherFormat(d.format) ? kNotSupported : kInvalidValue,
                 "array: format " + llvm::Twine(d.format) + " with " + llvm::Twine(d.channels) +
                     " channels");
-  constexpr unsigned kKnown = kArrayLayered | kArraySurface | kArrayCubemap | kArrayGather;
+  constexpr unsigned kKnown =
+      kArrayLayered | kArraySurface | kArrayCubemap | kArrayGather | kArrayVideo;
   if (d.flags & kArraySparse)
     return fail(kNotSupported, "array: sparse arrays");
   if (d.flags & kArrayDeferredMapping)

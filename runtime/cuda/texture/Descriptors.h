@@ -34,6 +34,7 @@ enum ArrayFlag : unsigned { // CUDA_ARRAY3D_*
   kArrayColorAttachment = 0x20,
   kArraySparse = 0x40,
   kArrayDeferredMapping = 0x80,
+  kArrayVideo = 0x100, // for the video engines; nothing else changes
 };
 
 struct ArrayDescriptor { // CUDA_ARRAY_DESCRIPTOR

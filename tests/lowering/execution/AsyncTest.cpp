@@ -683,6 +683,137 @@ TEST(TensorCopies, StoresBeforeTheTensorEndTheKernel) {
     }
 }
 
+// A load of tf32 rounds to the nearest even, also denormals, with and without .ftz (an H200).
+TEST(TensorCopies, Tf32IsRoundedToEven) {
+  const std::pair<uint32_t, uint32_t> kWords[] = {
+      {0x3f801000, 0x3f800000}, {0x3f803000, 0x3f804000}, {0x3f801001, 0x3f802000},
+      {0x3f800fff, 0x3f800000}, {0xbf801000, 0xbf800000}, {0x00001000, 0x00000000},
+      {0x80003000, 0x80004000}, {0x007ff000, 0x00800000}, {0x45001000, 0x45000000},
+      {0x7f7ff000, 0x7f800000}, {0x7f7fefff, 0x7f7fe000}, {0xff800000, 0xff800000},
+      {0xff800001, 0x7fffe000}, {0x00000fff, 0x00000000}, {0x3f805000, 0x3f804000},
+      {0x3f807000, 0x3f808000}};
+  rubia::abi::TensorMap map = {};
+  map.magic = rubia::abi::kTensorMapMagic;
+  map.rank = 1;
+  map.sizes[0] = map.box[0] = std::size(kWords);
+  map.elementStrides[0] = 1;
+  for (auto type : {rubia::abi::TensorType::Tf32, rubia::abi::TensorType::Tf32Ftz}) {
+    map.type = type;
+    std::vector<uint32_t> words = counting(64 + std::size(kWords));
+    memcpy(words.data(), &map, sizeof(map));
+    for (size_t i = 0; i < std::size(kWords); ++i)
+      words[64 + i] = kWords[i].first;
+    const std::vector<uint32_t> result = runAll(executable90(kStart + R"(
+    mul.wide.u32 %rd2, %tid, 4; add.u64 %rd2, %rd2, %buf; mad.lo.u32 %r2, %tid, 4, %r1;
+    @!%p0 bra READY;
+    add.u64 %rd3, %buf, 256; mbarrier.init.shared.b64 [%r0], 1;
+    tensormap.replace.tile.global_address.global.b1024.b64 [%buf], %rd3;
+    mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 64;
+    cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%buf, {0}], [%r0];
+    READY: bar.sync 0;
+    )" + kWait + R"(
+    setp.ge.u32 %p1, %tid, 16; @%p1 bra DONE;
+    ld.shared.u32 %r3, [%r2]; st.global.u32 [%rd2+256], %r3;
+    DONE: mov.b64 %rd4, 0; @%p0 st.global.u64 [%buf], %rd4; ret;)",
+                                                             kVariables),
+                                                words);
+    for (size_t i = 0; i < std::size(kWords); ++i)
+      EXPECT_EQ(result[64 + i], kWords[i].second) << std::hex << kWords[i].first;
+  }
+}
+
+// Which reductions an H200 has of a type; of the others it does none, also where nothing of the
+// box lies within the tensor.
+TEST(TensorCopies, ReductionsThatATypeHasNotEndTheKernel) {
+  using rubia::abi::TensorType;
+  rubia::abi::TensorMap map = {};
+  map.magic = rubia::abi::kTensorMapMagic;
+  map.rank = 2;
+  map.strides[0] = 64;
+  map.sizes[0] = 8, map.sizes[1] = 2;
+  map.box[0] = 16, map.box[1] = 1;
+  for (uint8_t &stride : map.elementStrides)
+    stride = 1;
+  const std::tuple<TensorType, const char *, bool> kReductions[] = {
+      {TensorType::S64, "min", true},  {TensorType::S64, "max", true},
+      {TensorType::S64, "add", false}, {TensorType::S64, "and", false},
+      {TensorType::S64, "or", false},  {TensorType::S64, "xor", false},
+      {TensorType::U64, "add", true},  {TensorType::U64, "xor", true},
+      {TensorType::U64, "inc", false}, {TensorType::S32, "xor", true},
+      {TensorType::S32, "dec", false}, {TensorType::F64, "xor", false},
+      {TensorType::F16, "or", false},  {TensorType::U8, "xor", false}};
+  for (const auto &[type, name, exists] : kReductions)
+    for (const char *place : {"0, 0", "0, 5"}) {
+      SCOPED_TRACE(std::string(name) + " of type " + std::to_string(unsigned(type)) + " at " +
+                   place);
+      map.type = type;
+      std::vector<uint32_t> words = counting(64 + 32);
+      memcpy(words.data(), &map, sizeof(map));
+      Form form;
+      form.expectTrap = !exists;
+      form.block = {1, 1, 1};
+      Outcome outcome = run(executable90(kStart +
+                                             "add.u64 %rd3, %buf, 256;"
+                                             "tensormap.replace.tile.global_address.global."
+                                             "b1024.b64 [%buf], %rd3; "
+                                             "cp.reduce.async.bulk.tensor.2d.global.shared::cta." +
+                                             name + ".tile.bulk_group [%buf, {" + place +
+                                             R"(}], [%r1];
+      cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;)",
+                                         kVariables),
+                            words, form);
+      if (!exists)
+        EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::IllegalInstruction));
+    }
+}
+
+// A map of images: where a copy may begin, and that an element stride goes from image to image.
+TEST(TensorCopies, PixelsOfImages) {
+  rubia::abi::TensorMap map = {};
+  map.magic = rubia::abi::kTensorMapMagic;
+  map.access = rubia::abi::TensorAccess::Im2col;
+  map.rank = 3;
+  map.type = rubia::abi::TensorType::U32;
+  map.strides[0] = 16, map.strides[1] = 48;
+  map.sizes[0] = 4, map.sizes[1] = 3, map.sizes[2] = 4; // channels, columns, images
+  map.channels = 4, map.pixels = 3;
+  map.lowerCorner[0] = -1, map.upperCorner[0] = -1;
+  for (uint8_t &stride : map.elementStrides)
+    stride = 1;
+  map.elementStrides[2] = 2;
+  std::vector<uint32_t> words = counting(64 + 64);
+  memcpy(words.data(), &map, sizeof(map));
+  for (const auto &[column, isRefused] :
+       {std::pair(-2, true), {-1, false}, {0, false}, {1, false}, {2, true}, {3, true}}) {
+    SCOPED_TRACE(column);
+    Form form;
+    form.expectTrap = isRefused;
+    form.block = {1, 1, 1};
+    std::string ptx =
+        executable90(kStart + "mbarrier.init.shared.b64 [%r0], 1;" +
+                         "add.u64 %rd3, %buf, 256;"
+                         "tensormap.replace.tile.global_address.global.b1024.b64 "
+                         "[%buf], %rd3; mov.b16 %rs0, 1;"
+                         "mbarrier.arrive.expect_tx.shared.b64 %rd0, [%r0], 48;"
+                         "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier"
+                         "::complete_tx::bytes [%r1], [%buf, {0, " +
+                         std::to_string(column) + ", 0}], [%r0], {%rs0};" + kWait + R"(
+      ld.shared.u32 %r2, [%r1]; st.global.u32 [%buf], %r2;
+      ld.shared.u32 %r2, [%r1+16]; st.global.u32 [%buf+4], %r2;
+      ld.shared.u32 %r2, [%r1+32]; st.global.u32 [%buf+8], %r2; ret;)",
+                     kVariables);
+    Outcome outcome = run(ptx, words, form);
+    if (isRefused) {
+      EXPECT_EQ(outcome.trap.reason, uint32_t(rubia::abi::TrapReason::IllegalInstruction));
+      continue;
+    }
+    for (int pixel = 0; pixel < 3; ++pixel) { // three columns of each second image, with the offset
+      const int n = column + 1 + pixel, image = n / 3 * 2;
+      EXPECT_EQ(outcome.words[pixel], words[64 + image * 12 + n % 3 * 4]) << pixel;
+    }
+  }
+}
+
 // Dynamic shared memory starts where a swizzle by address is one by offset, whatever stands before
 // it: here a variable and the words of a counted barrier.
 TEST(TensorCopies, SwizzlesOfDynamicMemoryGoByOffset) {
