@@ -134,8 +134,9 @@ std::string pipelineOf(const Module &module, unsigned level) {
   return text + "function(" + steps + ")";
 }
 
-/// Nothing needs AGPRs. LLVM cannot tell of a function that calls another one by its address, and
-/// would keep the sums of products there, beside other values (docs/errata.md, E40).
+/// Nothing needs AGPRs. LLVM cannot tell where nothing is optimised, nor of a function that calls
+/// another one by its address. It would keep the sums of products there, beside other values
+/// (docs/errata.md, E40).
 void needNoAccumulationRegisters(Module &module) {
   for (Function &function : module)
     if (!function.isDeclaration())
@@ -232,12 +233,11 @@ Error optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   } else if (Error error = builder.parsePassPipeline(pipeline, pipelineOf(module, optLevel)))
     return make_error<CodegenError>(Fault::System, toString(std::move(error)));
   pipeline.run(module, modules);
-  if (optLevel > 0) {
-    if (hasWholeWaves(module))
-      needNoAccumulationRegisters(module);
+  if (hasWholeWaves(module))
+    needNoAccumulationRegisters(module);
+  if (optLevel > 0)
     if (Error error = runLastStep(module, builder, modules))
       return make_error<CodegenError>(Fault::System, toString(std::move(error)));
-  }
   if (Error error = diagnostics.take())
     return error;
   return verify(module, "after optimisation");

@@ -15,14 +15,13 @@ namespace {
 
 // The instructions behind the region's beginning up to its end, by their names; what sets EXEC also
 // with what it sets it to.
-std::vector<std::string> insideOfRegion(StringRef body, StringRef sums = "0") {
+std::vector<std::string> insideOfRegion(StringRef body, StringRef restored = "$sgpr4_sgpr5") {
   const std::string text = (R"(
 --- |
   target triple = "amdgcn-amd-amdhsa"
   define amdgpu_kernel void @k() #0 { ret void }
   attributes #0 = { "amdgpu-waves-per-eu"="1,1" "amdgpu-flat-work-group-size"="1,64"
-                    "amdgpu-agpr-alloc"=")" +
-                            sums + R"(" }
+                    "amdgpu-agpr-alloc"="0" }
 ...
 ---
 name: k
@@ -39,7 +38,8 @@ body: |
     liveins: $vgpr2, $vgpr10, $sgpr8_sgpr9
     $sgpr4_sgpr5 = ENTER_STRICT_WWM -1, implicit-def $exec, implicit-def $scc, implicit $exec
     )" + body + R"(
-    $exec = EXIT_STRICT_WWM $sgpr4_sgpr5
+    $exec = EXIT_STRICT_WWM )" +
+                            restored + R"(
     S_ENDPGM 0
 ...
 )")
@@ -50,7 +50,8 @@ body: |
     for (const MachineInstr &inst : function.front()) {
       std::string name = instructions.getName(inst.getOpcode()).str();
       if (name == "S_MOV_B64")
-        name += inst.getOperand(1).isImm() ? " -1" : " saved";
+        name += inst.getOperand(1).isImm() ? " " + std::to_string(inst.getOperand(1).getImm())
+                                           : " saved";
       found.push_back(name);
     }
   });
@@ -83,11 +84,18 @@ TEST(RegionReloads, LeaveWhatIsForAllLanes) {
               ElementsAre("V_WRITELANE_B32"));
 }
 
-// The region's own sums are in AGPRs if the function may have some.
 TEST(RegionReloads, AreInAccumulationRegistersToo) {
-  constexpr const char *kCopy = "$agpr3 = COPY $vgpr2, implicit $exec\n    ";
-  EXPECT_THAT(insideOfRegion(kCopy), ElementsAre("S_MOV_B64 saved", "COPY", "S_MOV_B64 -1"));
-  EXPECT_THAT(insideOfRegion(kCopy, "4"), ElementsAre("COPY"));
+  EXPECT_THAT(insideOfRegion("$agpr3 = COPY $vgpr2, implicit $exec\n    "),
+              ElementsAre("S_MOV_B64 saved", "COPY", "S_MOV_B64 -1"));
+}
+
+// The register that the lanes were saved in may be another one's before the region ends.
+TEST(RegionReloads, TakeTheLanesFromWhereTheyAre) {
+  const std::string moved = "$sgpr8_sgpr9 = S_MOV_B64 killed $sgpr4_sgpr5\n    "
+                            "$sgpr4_sgpr5 = S_MOV_B64 0\n    ";
+  EXPECT_THAT(insideOfRegion(moved + kLoad, "$sgpr8_sgpr9"),
+              ElementsAre("S_MOV_B64 saved", "S_MOV_B64 0", "S_MOV_B64 saved",
+                          "SI_SPILL_V32_RESTORE", "S_MOV_B64 -1"));
 }
 
 } // namespace

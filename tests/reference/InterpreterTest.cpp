@@ -26,6 +26,7 @@ struct Shape {
   bool cooperative = false;
   const char *head = kHead;
   reference::Movement movement = {};
+  bool hasErrors = false; // outside of the kernel
 };
 
 // Runs the only kernel, `k`(.u64 out); `declarations` stand before it.
@@ -37,7 +38,7 @@ Outcome run(const std::string &body, Shape shape = {}, const std::string &declar
                      "  .reg .pred p<4>; .reg .b32 r<16>; .reg .b64 d<16>; .reg .f32 f<8>;\n" +
                      "  ld.param.u64 d0, [out]; mov.u32 r0, %tid.x; mad.wide.u32 d1, r0, 4, d0;\n" +
                      body + "\n}\n");
-  EXPECT_FALSE(parsed.hasErrors()) << parsed.diagnostics.front().message;
+  EXPECT_EQ(parsed.hasErrors(), shape.hasErrors);
   auto interpreter = reference::Interpreter::create(parsed.module);
   if (!interpreter) {
     result.error = toString(interpreter.takeError());
@@ -97,6 +98,12 @@ TEST(Interpreter, NamesWhatIsNotSupported) {
                        "st.global.u32 [d1], 7;");
   EXPECT_EQ(result.error, "");
   EXPECT_EQ(result.out[31], 7u);
+}
+
+TEST(Interpreter, CallsNoFunctionWithErrors) {
+  EXPECT_TRUE(fails(run("call.uni f; ret;", {.hasErrors = true},
+                        ".func f() { .reg .b32 r; add.u32 r, nothing, 1; ret; }"),
+                    "a call of 'f', which has errors"));
 }
 
 TEST(Interpreter, ReportsADivergentBarrier) {
@@ -460,6 +467,29 @@ TEST(Interpreter, TensorMapsAreMadeOfZeros) {
   EXPECT_EQ(result.error, "");
   EXPECT_THAT(ArrayRef(result.out).slice(32, 5), testing::ElementsAre(5, 6, 7, 0, 5));
   EXPECT_TRUE(fails(runWith(size + "0;\n"), "tensor"));
+}
+
+TEST(Interpreter, DoesNoReductionThatATypeHasNot) {
+  const auto reduce = [](const char *type, const char *operation, const char *at) {
+    return run("  mov.u32 r2, tile; add.u64 d2, d0, 128; setp.ne.u32 p0, r0, 0; @p0 ret;\n"
+               "  tensormap.replace.tile.global_address.global.b1024.b64 [d0], d2;\n"
+               "  tensormap.replace.tile.elemtype.global.b1024.b32 [d0], " +
+                   std::string(type) +
+                   ";\n  tensormap.replace.tile.box_dim.global.b1024.b32 [d0], 0, 4;\n"
+                   "  tensormap.replace.tile.global_dim.global.b1024.b32 [d0], 0, 4;\n"
+                   "  fence.proxy.tensormap::generic.acquire.gpu [d0], 128;\n"
+                   "  cp.reduce.async.bulk.tensor.1d.global.shared::cta." +
+                   operation + ".tile.bulk_group [d0, {" + at +
+                   "}], [r2]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;",
+               {.head = ".version 8.6\n.target sm_90a\n.address_size 64\n"},
+               ".shared .align 128 .b8 tile[128];");
+  };
+  for (auto [type, operation] : {std::pair{"5", "add"}, {"5", "xor"}, {"4", "inc"}, {"9", "min"}})
+    for (const char *at : {"0", "8"}) // inside, and where no element lies
+      EXPECT_TRUE(fails(reduce(type, operation, at), "the tensor's type has no such reduction"))
+          << type << operation;
+  for (auto [type, operation] : {std::pair{"2", "inc"}, {"4", "add"}, {"5", "min"}, {"9", "add"}})
+    EXPECT_EQ(reduce(type, operation, "0").error, "") << type << operation;
 }
 
 TEST(Interpreter, WarpsArriveAtTheClusterAndEnd) {

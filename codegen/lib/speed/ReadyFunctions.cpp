@@ -5,6 +5,7 @@
 #include "codegen/ReadyFunctions.h"
 #include "codegen/lib/speed/KeptCode.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/Endian.h"
@@ -102,15 +103,19 @@ void ReadyFunctions::addKept() {
   });
 }
 
+// Functions of two names may be the same: for a target with and without its features, say.
 std::vector<uint8_t> ReadyFunctions::table() const {
   std::string head = kMagic.str(), rest;
   append(head, uint32_t(functions.size()));
   const size_t begin = kHead + functions.size() * kEntry;
+  StringMap<size_t> places;
   for (const auto &[digest, bytes] : functions) {
+    const auto [place, isNew] = places.try_emplace(bytes, begin + rest.size());
+    if (isNew)
+      rest += bytes;
     head += digest;
-    append(head, uint32_t(begin + rest.size()));
+    append(head, uint32_t(place->second));
     append(head, uint32_t(bytes.size()));
-    rest += bytes;
   }
   head += rest;
   return {head.begin(), head.end()};

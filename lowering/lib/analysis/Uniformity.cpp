@@ -193,7 +193,8 @@ bool Uniformity::isBeyondThreads(const Body &body, const ptx::Instruction &instr
   const ptx::Spelling &spelling = *instruction.spelling;
   const bool isOrder = spelling.has(ptx::Mod::Lt) || spelling.has(ptx::Mod::Le) ||
                        spelling.has(ptx::Mod::Gt) || spelling.has(ptx::Mod::Ge);
-  if (!isOrder || sizeInBits(spelling.type()) < 32)
+  using ptx::Type;
+  if (!isOrder || !is_contained({Type::U32, Type::S32, Type::U64, Type::S64}, spelling.type()))
     return false;
   std::optional<uint64_t> constant = body.definitions.constant(instruction.operands[2]);
   return constant && *constant >= abi::kMostThreads && *constant <= INT32_MAX &&

@@ -149,8 +149,25 @@ bool Tensor::read() {
   return true;
 }
 
+// Which reductions an H200 has of a type.
+static bool hasReduction(unsigned type, StringRef operation) {
+  constexpr unsigned kU16 = 1, kU32 = 2, kU64 = 4, kS64 = 5, kF16 = 6, kBf16 = 10;
+  const bool isOrder = operation == "min" || operation == "max";
+  if (type <= kU16)
+    return false;
+  if (type == kU32)
+    return true;
+  if (type <= kU64)
+    return operation != "inc" && operation != "dec";
+  if (type == kS64)
+    return isOrder;
+  return operation == "add" || (isOrder && (type == kF16 || type == kBf16));
+}
+
 // What an H100 refuses of a map; kernels may have changed it.
 const char *Tensor::whyNotCopied() const {
+  if (!copy.operation.empty() && !hasReduction(map.type, copy.operation))
+    return "the tensor's type has no such reduction";
   if (map.interleave > 2 || (map.interleave && map.rank < 3))
     return "the tensor map has a wrong interleaving";
   const unsigned unit = map.interleave == 2 ? 2 * kPiece : kPiece;

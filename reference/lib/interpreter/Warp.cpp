@@ -390,6 +390,8 @@ static uint64_t readBytes(const uint8_t *bytes, unsigned size) {
 void Warp::call(const CallData &data, const FunctionCode &callee, Lanes lanes, Lanes again) {
   if (!callee.function->hasBody)
     return fail("a call of '" + callee.function->name + "', which is not defined");
+  if (!callee.function->valid)
+    return fail("a call of '" + callee.function->name + "', which has errors");
   if (data.arguments.size() != callee.function->parameters.size() ||
       data.results.size() != callee.function->results.size())
     return fail("a call of '" + callee.function->name + "' with another number of values");

@@ -7,9 +7,6 @@
 // Registers of whole waves are no others', and are neither spilled nor copied. So what writes or
 // spills another register came from register allocation, and active lanes alone have to execute it.
 // They are those that the region saves when it begins. Assembly knows its lanes itself.
-//
-// AGPRs are not told apart where products of matrices have their sums there: on MI100, and in code
-// that is not optimised.
 #include "codegen/lib/errata/lanes/RegionReloads.h"
 #include "codegen/lib/errata/MachineNames.h"
 #include "llvm/ADT/STLExtras.h"
@@ -53,7 +50,6 @@ private:
   const MachineRegisterInfo *registers = nullptr;
   unsigned enters = 0, exits = 0, move = 0; // opcodes
   MCRegister exec;
-  bool hasSums = false; // the region's own in AGPRs, which are not reserved
 };
 
 char RegionReloads::ID = 0;
@@ -63,7 +59,7 @@ bool RegionReloads::isOrdinary(const MachineOperand &operand) const {
   if (!operand.isReg() || !operand.getReg().isPhysical() || registers->isReserved(operand.getReg()))
     return false;
   const StringRef name = target->getName(operand.getReg());
-  return name.starts_with("VGPR") || (!hasSums && name.starts_with("AGPR"));
+  return name.starts_with("VGPR") || name.starts_with("AGPR");
 }
 
 bool RegionReloads::isOfActiveLanes(const MachineInstr &inst) const {
@@ -111,6 +107,8 @@ bool RegionReloads::separate(MachineInstr &enter, MachineInstr &exit) {
       report(*block.getParent());
       return isChanged;
     }
+    for (MachineInstr &before : make_range(begin, place))
+      before.clearRegisterKills(lanes, target);
     BuildMI(block, place, place->getDebugLoc(), instructions->get(move), exec).addReg(lanes);
     while (place != end && isOfActiveLanes(*place))
       ++place;
@@ -126,11 +124,6 @@ bool RegionReloads::runOnMachineFunction(MachineFunction &function) {
   exits = findOpcode(*instructions, "EXIT_STRICT_WWM");
   registers = &function.getRegInfo();
   target = registers->getTargetRegisterInfo();
-  hasSums = function.getFunction()
-                .getFnAttribute("amdgpu-agpr-alloc")
-                .getValueAsString()
-                .split(',')
-                .first != "0";
   bool isChanged = false;
   for (MachineBasicBlock &block : function) {
     MachineInstr *enter = nullptr; // of the region
