@@ -179,6 +179,7 @@ static bool isThreadNumber(const ptx::Function &function, const Definitions &def
   if (operand.kind == Kind::SpecialRegister)
     return operand.special == ptx::SpecialRegister::Tid;
   return operand.kind == Kind::Register && !operand.negated &&
+         !definitions.of(operand.reg).empty() &&
          all_of(definitions.of(operand.reg), [&](uint32_t index) {
            return index < function.body.size() && function.body[index].op() == ptx::Op::Mov &&
                   function.body[index].operands[1].kind == Kind::SpecialRegister &&

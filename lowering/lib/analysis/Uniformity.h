@@ -2,7 +2,7 @@
 // Which registers have the same value in all threads of a CTA (or of each warp) that come to use
 // them, and which blocks all of them execute together, in the functions of a unit. Nothing is known
 // of the order of a register's definitions: one that differs between threads makes all of it
-// differ.
+// differ. A branch asks first what its own block computes.
 //
 // A load without .volatile, .relaxed or .acquire from an address that is the same for all threads,
 // where all of them pass, gives all of them the same: if one of them could see another value, the
