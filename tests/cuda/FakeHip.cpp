@@ -218,15 +218,16 @@ bool fakeHipWaitsAreMet() {
   return fake.waits.empty();
 }
 int hipStreamWriteValue32(void *, void *word, uint32_t value, unsigned) {
-  return *static_cast<uint32_t *>(word) = value, 0;
+  return __atomic_store_n(static_cast<uint32_t *>(word), value, __ATOMIC_RELEASE), 0;
 }
 int hipStreamWriteValue64(void *, void *word, uint64_t value, unsigned) {
-  return *static_cast<uint64_t *>(word) = value, 0;
+  return __atomic_store_n(static_cast<uint64_t *>(word), value, __ATOMIC_RELEASE), 0;
 }
 int hipStreamWaitEvent(void *, void *, unsigned) { return 0; }
 // Events that a reset took away are never destroyed: they stay reachable, for the leak checker.
 int hipEventCreateWithFlags(void **event, unsigned) {
   static auto *all = new std::set<void *>;
+  std::lock_guard<std::mutex> lock(fake.mutex);
   return *event = *all->insert(malloc(1)).first, 0;
 }
 int hipEventDestroy(void *event) { return event ? 0 : 400; }

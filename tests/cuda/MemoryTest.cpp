@@ -412,8 +412,8 @@ TEST_F(Memory, IsFreedByOneThreadOnly) {
     auto release = [&] {
       cu("cuCtxSetCurrent", context);
       ++ready;
-      while (ready < 2) {
-      }
+      while (ready < 2)
+        std::this_thread::yield();
       freed += cu("cuMemFreeAsync", pointer, none) == kSuccess;
     };
     std::thread one(release), two(release);
