@@ -67,6 +67,17 @@ TEST_P(UsedRegistersTest, OfCalls) {
             "define amdgpu_kernel void @l(ptr %g) {\n  call void %g()\n  ret void\n}\n");
 }
 
+// More than are looked through one by one.
+TEST_P(UsedRegistersTest, OfManyInstructions) {
+  std::string body;
+  for (int i = 0; i < 3000; ++i)
+    body += "  call void asm sideeffect \"v_mov_b32 v9, 0\", \"~{v9},~{s20}\"()\n";
+  const std::string code =
+      asCounted("define amdgpu_kernel void @k() {\n" + body + "  ret void\n}\n");
+  EXPECT_EQ(numberIn(code, ".set k.num_vgpr"), "10") << GetParam();
+  EXPECT_EQ(numberIn(code, ".set k.numbered_sgpr"), "21") << GetParam();
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, UsedRegistersTest, testing::ValuesIn(rubia::test::testTargets()),
                          [](const auto &info) { return rubia::test::identifier(info.param); });
 

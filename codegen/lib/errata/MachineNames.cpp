@@ -16,13 +16,10 @@ namespace rubia::codegen {
 namespace {
 
 /// TableGen sorts a target's instructions by name, those that are pseudo first: twenty comparisons
-/// find one of 25,000. Generic opcodes have an order of their own, and are few.
+/// find one of 25,000. Generic opcodes have an order of their own; few of them are asked for.
 std::optional<unsigned> search(const TargetInstrInfo &instructions, StringRef name) {
   const unsigned ownFirst = TargetOpcode::GENERIC_OP_END + 1;
   const auto named = [&](unsigned opcode) { return instructions.getName(opcode) == name; };
-  const auto generic = seq(0u, ownFirst);
-  if (const auto at = find_if(generic, named); at != generic.end())
-    return *at;
   const auto own = seq(ownFirst, instructions.getNumOpcodes());
   const auto realFirst =
       partition_point(own, [&](unsigned opcode) { return instructions.get(opcode).isPseudo(); });
@@ -32,6 +29,9 @@ std::optional<unsigned> search(const TargetInstrInfo &instructions, StringRef na
     if (at != part.end() && named(*at))
       return *at;
   }
+  const auto generic = seq(0u, ownFirst);
+  if (const auto at = find_if(generic, named); at != generic.end())
+    return *at;
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include "codegen/lib/speed/Wrap.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include <utility>
@@ -22,13 +23,28 @@ thread_local Count counted;
 thread_local unsigned asked = 0;
 thread_local unsigned looksUp = 0;
 
+void addUnits(BitVector &units, const TargetRegisterInfo &target, MCRegister reg) {
+  for (MCRegUnit unit : target.regunits(reg))
+    units.set(unsigned(unit));
+}
+
+/// There are 21,000 registers: most functions have fewer operands.
 BitVector usedUnits(const MachineRegisterInfo &registers) {
   const TargetRegisterInfo &target = *registers.getTargetRegisterInfo();
+  constexpr unsigned kOperands = 8; // of an instruction, with the implicit ones
   BitVector units(target.getNumRegUnits());
-  for (unsigned reg = 1; reg < target.getNumRegs(); ++reg)
-    if (!registers.reg_nodbg_empty(MCRegister(reg)))
-      for (MCRegUnit unit : target.regunits(MCRegister(reg)))
-        units.set(unsigned(unit));
+  if (registers.getMF().getInstructionCount() > target.getNumRegs() / kOperands) {
+    for (unsigned reg = 1; reg < target.getNumRegs(); ++reg)
+      if (!registers.reg_nodbg_empty(MCRegister(reg)))
+        addUnits(units, target, MCRegister(reg));
+    return units;
+  }
+  for (const MachineBasicBlock &block : registers.getMF())
+    for (const MachineInstr &inst : block.instrs())
+      if (!inst.isDebugInstr())
+        for (const MachineOperand &operand : inst.operands())
+          if (operand.isReg() && operand.getReg().isPhysical())
+            addUnits(units, target, operand.getReg().asMCReg());
   return units;
 }
 
