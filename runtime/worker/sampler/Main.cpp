@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rubia-sampler FILE ARCH...: compiles what samplerText() needs of the sampler for each target, and
-// writes the table that rubia-worker and rubia-commands have within (codegen/ReadyFunctions.h).
-// Part of the build, not for users.
+// rubia-sampler [--only KERNEL] FILE ARCH...: compiles what samplerText(), or one kernel of it,
+// needs of the sampler for each target, and writes the table that rubia-worker and rubia-commands
+// have within (codegen/ReadyFunctions.h). Part of the build, not for users.
 #include "codegen/ReadyFunctions.h"
 #include "runtime/worker/Pipeline.h"
 #include "runtime/worker/sampler/SamplerText.h"
@@ -13,7 +13,8 @@
 using namespace rubia;
 using namespace rubia::runtime;
 
-static llvm::Error compileFor(const char *arch, codegen::ReadyFunctions &functions) {
+static llvm::Error compileFor(const char *arch, llvm::StringRef only,
+                              codegen::ReadyFunctions &functions) {
   llvm::Expected<PtxImage> image = PtxImage::fromText("sampler", samplerText());
   if (!image)
     return image.takeError();
@@ -21,9 +22,12 @@ static llvm::Error compileFor(const char *arch, codegen::ReadyFunctions &functio
     return llvm::createStringError(image->format(diagnostic));
   PipelineOptions options;
   options.codegen.arch = arch;
-  for (const lowering::Unit &unit : image->units())
+  for (const lowering::Unit &unit : image->units()) {
+    if (!only.empty() && unit.kernels[0]->name != only)
+      continue;
     if (llvm::Expected<codegen::CodeObject> object = image->compile(unit, options); !object)
       return object.takeError();
+  }
   functions.addKept();
   return llvm::Error::success();
 }
@@ -37,8 +41,14 @@ static llvm::Error write(const char *path, const std::vector<uint8_t> &bytes) {
 }
 
 int main(int argc, char **argv) {
+  llvm::StringRef only;
+  if (argc > 2 && argv[1] == llvm::StringRef("--only")) {
+    only = argv[2];
+    argc -= 2;
+    argv += 2;
+  }
   if (argc < 3) {
-    fputs("usage: rubia-sampler FILE ARCH...\n", stderr);
+    fputs("usage: rubia-sampler [--only KERNEL] FILE ARCH...\n", stderr);
     return 2;
   }
   codegen::ReadyFunctions functions;
@@ -55,7 +65,7 @@ int main(int argc, char **argv) {
       lock.unlock();
       std::thread([&] {
         codegen::ReadyFunctions own;
-        problems[number] = toString(compileFor(argv[number], own));
+        problems[number] = toString(compileFor(argv[number], only, own));
         std::lock_guard adding(turn);
         functions.add(own);
       }).join();
