@@ -13,10 +13,20 @@ using testing::ElementsAre;
 
 namespace {
 
+struct Wave {
+  const char *processor, *exec, *saved, *move;
+};
+constexpr Wave kWave64 = {"gfx942", "$exec", "$sgpr4_sgpr5", "S_MOV_B64"};
+constexpr Wave kWave32 = {"gfx1100", "$exec_lo", "$sgpr4", "S_MOV_B32"};
+
 // The instructions behind the region's beginning up to its end, by their names; what sets EXEC also
 // with what it sets it to.
-std::vector<std::string> insideOfRegion(StringRef body, StringRef restored = "$sgpr4_sgpr5") {
-  const std::string text = (R"(
+std::vector<std::string> insideOfRegion(const std::string &body,
+                                        const std::string &restored = kWave64.saved,
+                                        const Wave &wave = kWave64,
+                                        std::vector<std::string> *errors = nullptr) {
+  const std::string exec = wave.exec;
+  const std::string text = R"(
 --- |
   target triple = "amdgcn-amd-amdhsa"
   define amdgpu_kernel void @k() #0 { ret void }
@@ -36,25 +46,29 @@ machineFunctionInfo:
 body: |
   bb.0:
     liveins: $vgpr2, $vgpr10, $sgpr8_sgpr9
-    $sgpr4_sgpr5 = ENTER_STRICT_WWM -1, implicit-def $exec, implicit-def $scc, implicit $exec
-    )" + body + R"(
-    $exec = EXIT_STRICT_WWM )" +
-                            restored + R"(
+    )" + std::string(wave.saved) +
+                           " = ENTER_STRICT_WWM -1, implicit-def $exec, "
+                           "implicit-def $scc, implicit $exec\n    " +
+                           body + "\n    " + exec + " = EXIT_STRICT_WWM " + restored + R"(
     S_ENDPGM 0
 ...
-)")
-                               .str();
+)";
   std::vector<std::string> found;
-  runOnMachineText("gfx942", text, makeRegionReloads(), [&](const MachineFunction &function) {
-    const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
-    for (const MachineInstr &inst : function.front()) {
-      std::string name = instructions.getName(inst.getOpcode()).str();
-      if (name == "S_MOV_B64")
-        name += inst.getOperand(1).isImm() ? " " + std::to_string(inst.getOperand(1).getImm())
-                                           : " saved";
-      found.push_back(name);
-    }
-  });
+  runOnMachineText(
+      wave.processor, text, makeRegionReloads(),
+      [&](const MachineFunction &function) {
+        const TargetInstrInfo &instructions = *function.getSubtarget().getInstrInfo();
+        for (const MachineInstr &inst : function.front()) {
+          std::string name = instructions.getName(inst.getOpcode()).str();
+          if (name == wave.move)
+            name += inst.getOperand(1).isImm() ? " " + std::to_string(inst.getOperand(1).getImm())
+                                               : " saved";
+          found.push_back(name);
+        }
+      },
+      errors);
+  if (found.size() < 3)
+    return {};
   return std::vector<std::string>(found.begin() + 1, found.end() - 2);
 }
 
@@ -96,6 +110,22 @@ TEST(RegionReloads, TakeTheLanesFromWhereTheyAre) {
   EXPECT_THAT(insideOfRegion(moved + kLoad, "$sgpr8_sgpr9"),
               ElementsAre("S_MOV_B64 saved", "S_MOV_B64 0", "S_MOV_B64 saved",
                           "SI_SPILL_V32_RESTORE", "S_MOV_B64 -1"));
+}
+
+TEST(RegionReloads, HaveOneRegisterForTheLanesOfAWaveOf32) {
+  EXPECT_THAT(insideOfRegion(kLoad, kWave32.saved, kWave32),
+              ElementsAre("S_MOV_B32 saved", "SI_SPILL_V32_RESTORE", "S_MOV_B32 -1"));
+}
+
+// The register that the end takes them from gets them behind the reload.
+TEST(RegionReloads, WithoutTheLanesAreAnError) {
+  std::vector<std::string> errors;
+  insideOfRegion(std::string("$sgpr4_sgpr5 = S_MOV_B64 0\n    ") + kLoad +
+                     "$sgpr8_sgpr9 = S_MOV_B64 1\n    ",
+                 "$sgpr8_sgpr9", kWave64, &errors);
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_NE(errors[0].find("need more scalar registers than there are"), std::string::npos)
+      << errors[0];
 }
 
 } // namespace
