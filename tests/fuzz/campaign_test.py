@@ -210,6 +210,8 @@ class Kernels(Folder):
             count, problems = self.batch(text)
             self.assertEqual((count, len(problems)), (39, 1))
             self.assertIn("check --first 5 --count 40: 5 fused:", problems[0])
+        two = "echo '5 a: not run: why'; echo 'and why else'; echo '6 b: differs'; echo '3 equal, 1 differ, 1 not run, 1 skipped'; echo '  b: 1'; exit 1"
+        self.assertEqual([problem.split(": ", 1)[1] for problem in self.batch(two)[1]], ["5 a: not run: why\nand why else", "6 b: differs"])
         self.assertEqual(len(self.batch("kill -SEGV $$")[1]), 1)
         with mock.patch.object(kernels, "LIMIT", 0.001):
             self.assertEqual(len(self.batch("exec sleep 10")[1]), 1)

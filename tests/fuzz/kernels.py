@@ -31,6 +31,12 @@ def ways():
                 yield ["check", "--arch", target, "--form", form, *kind]
 
 
+def kernels_in(command, report):
+    """What is said of each kernel, which may be several lines."""
+    starts = [match.start() for match in re.finditer(r"^\d+ \w+: ", report, re.MULTILINE)]
+    return [f"{' '.join(command)}: {report[start:end].rstrip()}" for start, end in zip(starts, [*starts[1:], len(report)])]
+
+
 def batch(program, options, first):
     """How many kernels there were, and what was wrong."""
     command = [program, *options, "--first", str(first), "--count", str(BATCH)]
@@ -44,7 +50,7 @@ def batch(program, options, first):
     equal, differ, failed, skipped = map(int, summary.groups())
     # A batch of which none is legal is no failure.
     if differ or failed or (result.returncode and equal):
-        return equal + differ + failed, [f"{' '.join(command)}: {line}" for line in result.stdout.splitlines() if line != summary[0]] or ["no reason"]
+        return equal + differ + failed, kernels_in(command, result.stdout[:summary.start()]) or ["no reason"]
     return equal, []
 
 
