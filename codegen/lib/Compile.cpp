@@ -12,6 +12,7 @@
 #include "codegen/lib/errata/Negations.h"
 #include "codegen/lib/errata/RoundedProducts.h"
 #include "codegen/lib/errata/lanes/Ballots.h"
+#include "codegen/lib/errata/signs/Zeros.h"
 #include "codegen/lib/speed/Dominance.h"
 #include "codegen/lib/speed/KeptFunctions.h"
 #include "llvm/IR/Module.h"
@@ -30,6 +31,7 @@ Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsig
     return error;
   protectRoundedProducts(module);
   protectNegations(module);
+  protectZeros(module);
   protectDifferences(module);
   protectBallots(module);
   SmallString<0> output;

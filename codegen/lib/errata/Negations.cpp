@@ -8,17 +8,11 @@
 // Negations of single elements are right. So a negation is taken apart if such a bitcast may be
 // among what it is moved into, and if it must not flush. What stays whole can be a modifier of
 // packed instructions. To take one apart in vain costs one instruction.
-//
-// Selection also takes 0 - x for a negation, where an instruction can negate its operand. Then it
-// has -0 instead of 0. It makes such differences of sums with 0 too. So it must not see what makes
-// the operand.
 #include "codegen/lib/errata/Negations.h"
-#include "codegen/lib/errata/Opaque.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
 
@@ -76,43 +70,6 @@ bool isWrongWhole(const Instruction &inst, const Values &words) {
          (inst.getType()->getScalarType()->isFloatTy() && mode != DenormalMode::getIEEE());
 }
 
-bool hasPlusZero(const Value *value) {
-  const auto *constant = dyn_cast<Constant>(value);
-  if (!constant)
-    return false;
-  const auto *type = dyn_cast<FixedVectorType>(constant->getType());
-  for (unsigned i = 0, count = type ? type->getNumElements() : 1; i < count; ++i) {
-    const auto *number =
-        dyn_cast_or_null<ConstantFP>(type ? constant->getAggregateElement(i) : constant);
-    if (number && number->getValueAPF().isPosZero())
-      return true;
-  }
-  return false;
-}
-
-/// Whether selection may see 0 - x, or make it: of a sum with 0, one factor may have its sign
-/// changed. Differences of f64, and of pairs of halves, are sums with a negated operand there.
-bool mayBeFromZero(const Instruction &inst) {
-  using namespace PatternMatch;
-  const Type *element = inst.getType()->getScalarType();
-  if (!element->isFloatTy() && !element->isHalfTy())
-    return false;
-  Value *factor, *other, *addend;
-  if (inst.getOpcode() == Instruction::FSub)
-    return hasPlusZero(inst.getOperand(0));
-  if (inst.getOpcode() == Instruction::FAdd)
-    return hasPlusZero(inst.getOperand(0)) || hasPlusZero(inst.getOperand(1));
-  return match(&inst,
-               m_Intrinsic<Intrinsic::fma>(m_Value(factor), m_Value(other), m_Value(addend))) &&
-         hasPlusZero(addend) && (isa<Constant>(factor) || isa<Constant>(other));
-}
-
-void hide(Instruction &inst) {
-  IRBuilder<> b(inst.getNextNode());
-  Value *opaque = makeOpaque(b, &inst);
-  inst.replaceUsesWithIf(opaque, [&](const Use &use) { return use.getUser() != opaque; });
-}
-
 void takeApart(Instruction &inst) {
   IRBuilder<> b(&inst);
   Value *result = PoisonValue::get(inst.getType());
@@ -130,20 +87,16 @@ void takeApart(Instruction &inst) {
 
 void protect(Function &function) {
   Values words;
-  SmallVector<Instruction *> wrong, fromZero;
+  SmallVector<Instruction *> wrong;
   for (const BasicBlock *block : ReversePostOrderTraversal<const Function *>(&function))
     for (const Instruction &inst : *block) {
       if (mayBeWords(inst, words))
         words.insert(&inst);
       if (isWrongWhole(inst, words))
         wrong.push_back(const_cast<Instruction *>(&inst));
-      if (mayBeFromZero(inst))
-        fromZero.push_back(const_cast<Instruction *>(&inst));
     }
   for (Instruction *inst : wrong)
     takeApart(*inst);
-  for (Instruction *inst : fromZero)
-    hide(*inst);
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the signs of all elements of negated vectors, and of zeros.
+// Keeps the signs of all elements of negated vectors.
 #pragma once
 
 namespace llvm {
@@ -8,8 +8,8 @@ class Module;
 
 namespace rubia::codegen {
 
-/// Takes negations of vectors apart that the back end would get wrong (docs/errata.md), and hides
-/// differences from 0, which are none. It has to come after the optimiser, which would undo it.
+/// Takes negations of vectors apart that the back end would get wrong (docs/errata.md). It has to
+/// come after the optimiser, which would undo it.
 void protectNegations(llvm::Module &module);
 
 } // namespace rubia::codegen

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <tuple>
 
 using namespace rubia::lowering::test;
 
@@ -524,85 +523,6 @@ TEST(Errata, NegationOfDenormalsInAUnitThatFlushes) {
       {.arch = "gfx942"});
   EXPECT_NE(assembly.find("v_xor_b32"), std::string::npos) << assembly;
   EXPECT_EQ(assembly.find("v_pk_add_f32"), std::string::npos) << assembly;
-}
-
-template <class Number, class Bits> uint64_t ofBits(uint64_t a, uint64_t b, auto compute) {
-  return std::bit_cast<Bits>(
-      Number(compute(std::bit_cast<Number>(Bits(a)), std::bit_cast<Number>(Bits(b)))));
-}
-
-// 0 - x was a negation where another instruction took it: -0, of 0.
-TEST(Errata, ZeroMinusZeroHasNoSign) {
-  struct Way {
-    const char *difference; // t of 0 - a
-    const char *what;       // d of t and b
-    std::function<float(float, float)> reference;
-  };
-  const auto product = [](float a, float b) { return (0 - a) * b; };
-  const auto sum = [](float a, float b) { return (0 - a) + b; };
-  const Way ways[] = {
-      {"sub.rn.TYPE t, zero, a", "mul.rn.TYPE d, t, b", product},
-      {"sub.rn.TYPE t, zero, a", "add.rn.TYPE d, t, b", sum},
-      {"sub.rn.TYPE t, zero, a", "fma.rn.TYPE d, t, b, t",
-       [](float a, float b) { return (0 - a) * b + (0 - a); }},
-      {"neg.TYPE t, a;\n add.rn.TYPE t, t, zero", "mul.rn.TYPE d, t, b", product},
-      {"neg.TYPE t, a;\n add.rn.TYPE t, zero, t", "add.rn.TYPE d, b, t", sum},
-      {"sub.rn.TYPE u, b, a;\n neg.TYPE t, u;\n add.rn.TYPE t, t, zero", "mul.rn.TYPE d, t, b",
-       [](float a, float b) { return (0 - (b - a)) * b; }},
-      {"neg.TYPE u, one;\n fma.rn.TYPE t, a, u, zero", "mul.rn.TYPE d, t, b", product},
-      {"neg.TYPE t, a;\n mul.rn.TYPE t, t, b;\n add.rn.TYPE t, t, zero", "mul.rn.TYPE d, t, b",
-       [](float a, float b) { return (0 - a * b) * b; }},
-  };
-  const auto replaced = [](std::string text, const std::string &type) {
-    for (size_t at; (at = text.find("TYPE")) != std::string::npos;)
-      text.replace(at, 4, type);
-    return text;
-  };
-  for (const auto &[type, kind, bits, one, minusZero] :
-       {std::tuple("f32", Kind::F32, "b32", 0x3f800000u, 0x80000000u),
-        std::tuple("f16", Kind::F16, "b16", 0x3c00u, 0x8000u)})
-    for (const Way &way : ways) {
-      const std::string body = ".reg ." + std::string(bits) + " t, u, zero, one;\n mov." + bits +
-                               " zero, 0;\n mov." + bits + " one, " + std::to_string(one) + ";\n " +
-                               replaced(way.difference, type) + ";\n " + replaced(way.what, type);
-      const bool isHalf = kind == Kind::F16;
-      const auto reference = [&](uint64_t a, uint64_t b, uint64_t, uint64_t) {
-        return isHalf ? ofBits<_Float16, uint16_t>(a, b, way.reference)
-                      : ofBits<float, uint32_t>(a, b, way.reference);
-      };
-      const std::vector<Operands> tuples = {
-          {{0, one}},       {{minusZero, one}},       {{0, minusZero}},   {{0, 0}},
-          {{minusZero, 0}}, {{minusZero, minusZero}}, {{one, minusZero}}, {{one, one}}};
-      for (const char *arch : kAllTargets)
-        for (unsigned level : {0u, 3u})
-          check({body, kind, {kind, kind}, reference}, tuples, {.arch = arch, .optLevel = level});
-    }
-}
-
-// The same of two at once, and on the way to another type.
-TEST(Errata, ZerosMinusZerosHaveNoSign) {
-  const auto pair = [](uint64_t a, uint64_t b, uint64_t, uint64_t) {
-    const auto product = [](float a, float b) { return (0 - a) * b; };
-    return ofBits<float, uint32_t>(a, b, product) | ofBits<float, uint32_t>(b, a, product) << 32;
-  };
-  const auto narrow = [](uint64_t a, uint64_t, uint64_t, uint64_t) -> uint64_t {
-    return (a & 0x7fffffff ? uint32_t(a) ^ 0x80000000 : 0) >> 16;
-  };
-  const std::vector<Operands> tuples = {
-      {{0, 0x3f800000}}, {{0x3f800000, 0}}, {{0x80000000, 0x3f800000}}, {{0, 0}}};
-  for (const char *arch : kAllTargets) {
-    check({".reg .b32 t, u, v, w;\n mov.b32 w, 0;\n sub.rn.f32 t, w, a;\n sub.rn.f32 u, w, b;\n"
-           " mul.rn.f32 t, t, b;\n mul.rn.f32 u, u, a;\n mov.b64 d, {t, u}",
-           Kind::I64,
-           {Kind::F32, Kind::F32},
-           pair},
-          tuples, {.arch = arch});
-    check({".reg .b32 t, w;\n mov.b32 w, 0;\n sub.rn.f32 t, w, a;\n cvt.rn.bf16.f32 d, t",
-           Kind::BF16,
-           {Kind::F32},
-           narrow},
-          tuples, {.arch = arch});
-  }
 }
 
 // A half that is negated on its way into a vector makes a modifier of packed integer instructions.
