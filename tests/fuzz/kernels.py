@@ -18,7 +18,7 @@ import targets  # noqa: E402
 BATCH = 40       # kernels of one run
 LIMIT = 60       # seconds for each of them
 FIRST = 10**7    # smaller seeds are other tests'
-KINDS = [[], ["--narrow"], ["--narrow", "--repeat"], ["--indirect"], *(["--family", family] for family in ("matrices", "barriers", "divided"))]
+KINDS = [[], ["--narrow"], ["--narrow", "--repeat"], ["--indirect"], ["--zeros"], ["--zeros", "--nan", "canonical"], *(["--family", family] for family in ("matrices", "barriers", "divided"))]
 SUMMARY = re.compile(r"^(\d+) equal, (\d+) differ, (\d+) not run, (\d+) (?:skipped|not legal in this form)$", re.MULTILINE)
 
 

@@ -14,6 +14,7 @@
 #include "Recording.h"
 #include "Reducer.h"
 #include "Repeat.h"
+#include "Zeros.h"
 #include "settings/Settings.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -40,7 +41,7 @@ struct Options {
   std::string family, file, known, error, mistake;
   unsigned offset = 0;
   bool evaluator = false, interpreter = false, show = false, indirect = false, narrow = false,
-       repeat = false;
+       repeat = false, zeros = false;
   // These kernels have a generator of their own, and seeds of their own.
   Kernel kernel(uint64_t seed) const {
     Kernel made = generate(seed);
@@ -49,6 +50,8 @@ struct Options {
       random_kernels::narrow(made);
     if (repeat)
       random_kernels::repeat(made);
+    if (zeros)
+      computeWithZeros(made);
     return made;
   }
   bool isOfMatrices() const {
@@ -404,6 +407,7 @@ int main(int argc, char **argv) {
                       "calls are by addresses in memory; check: only kernels with functions");
     command->add_flag("--narrow", options.narrow, "numbers have few bits");
     command->add_flag("--repeat", options.repeat, "what was computed is computed again");
+    command->add_flag("--zeros", options.zeros, "instead, computations of 0, -0, 1 and -1");
   }
   auto *comparing = add("compare", "compare a device with a recording", compare);
   comparing->add_option("FILE", options.file)->required()->check(CLI::ExistingFile);

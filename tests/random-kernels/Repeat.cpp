@@ -109,16 +109,10 @@ void Repeater::change(std::vector<Statement> &statements) {
 void Repeater::repeat(Kernel &kernel) {
   countRegisters(kernel.body);
   all = *put("mov.b32", Kind::B32, {Operand::constant(0)}).reg;
-  Statement start = std::move(out[0]), result;
+  Statement start = std::move(out[0]);
   change(kernel.body);
   kernel.body.insert(kernel.body.begin(), std::move(start));
-  result.what = Statement::What::Store;
-  result.word = "b32";
-  result.selectors = {""};
-  result.address.space = Space::Output;
-  result.address.offset = 8 * kernel.outputWords++;
-  result.sources = {Operand::of(all)};
-  kernel.body.push_back(std::move(result));
+  kernel.body.push_back(resultOf(kernel, all));
 }
 
 } // namespace

@@ -26,7 +26,7 @@ Operand Rewriter::put(std::string word, Kind kind, std::vector<Operand> sources)
   Statement statement;
   statement.word = std::move(word);
   statement.sources = std::move(sources);
-  statement.destinations = {{kind, next[unsigned(kind)]++}};
+  statement.destinations = {fresh(kind)};
   out.push_back(std::move(statement));
   return Operand::of(out.back().destinations[0]);
 }
@@ -37,6 +37,17 @@ void Rewriter::xorInto(Register changed, Operand other) {
   join.sources = {Operand::of(changed), other};
   join.destinations = {changed};
   out.push_back(std::move(join));
+}
+
+Statement Rewriter::resultOf(Kernel &kernel, Register reg) {
+  Statement result;
+  result.what = Statement::What::Store;
+  result.word = "b32";
+  result.selectors = {""};
+  result.address.space = Space::Output;
+  result.address.offset = 8 * kernel.outputWords++;
+  result.sources = {Operand::of(reg)};
+  return result;
 }
 
 } // namespace rubia::random_kernels

@@ -14,9 +14,12 @@ protected:
   /// Registers of these statements are taken.
   void countRegisters(const std::vector<Statement> &statements);
   void see(Register reg);
+  Register fresh(Kind kind) { return {kind, next[unsigned(kind)]++}; }
   /// A statement in `out` with a new register, which is returned.
   Operand put(std::string word, Kind kind, std::vector<Operand> sources);
   void xorInto(Register changed, Operand other);
+  /// What stores a register of 32 bits as one more result.
+  static Statement resultOf(Kernel &kernel, Register reg);
 
   test::Random &random;
   std::vector<Statement> out;

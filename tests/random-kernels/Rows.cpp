@@ -281,6 +281,32 @@ std::string operandsOf(StringRef letters, StringRef word) {
 
 } // namespace
 
+Kind kindOf(char letter) {
+  switch (letter) {
+  case 'p':
+  case 'q':
+    return Kind::Pred;
+  case 'h':
+    return Kind::B16;
+  case 'd':
+    return Kind::B64;
+  case 'f':
+    return Kind::F32;
+  case 'e':
+    return Kind::F64;
+  case 'x':
+    return Kind::F16;
+  case 'b':
+    return Kind::BF16;
+  case 'y':
+    return Kind::F16x2;
+  case 'z':
+    return Kind::BF16x2;
+  default: // r s t u v k
+    return Kind::B32;
+  }
+}
+
 const std::vector<std::vector<Row>> &rowsOf(Topic topic) {
   static const auto kAll = [] {
     std::array<std::vector<std::vector<Row>>, kTopicCount> all;

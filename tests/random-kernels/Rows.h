@@ -45,6 +45,9 @@ struct Row {
   std::string destinations, sources;
 };
 
+/// Of an operand's letter.
+Kind kindOf(char letter);
+
 /// All rows, their alternatives expanded. Rows of one topic are equally likely by the line that
 /// they come from: group(i) are those of line i.
 const std::vector<std::vector<Row>> &rowsOf(Topic topic);

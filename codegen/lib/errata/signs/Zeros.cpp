@@ -8,6 +8,8 @@
 // And it takes the minimum of -0 and the maximum of x and 0 for the middle of the three, as the
 // bounds are equal for it. For instructions -0 is less, and then the middle is another one.
 //
+// And it takes a pair of 16-bit numbers of which one is -0 for one with 0.
+//
 // In each case it must not see what makes the operand.
 #include "codegen/lib/errata/signs/Zeros.h"
 #include "codegen/lib/errata/Opaque.h"
@@ -110,6 +112,17 @@ Use *chosenNumber(SelectInst &choice) {
   return nullptr;
 }
 
+/// A constant with a -0 of which, and of another number, a pair of 16-bit numbers is made.
+Use *insertedMinusZero(Instruction &inst) {
+  if (!isa<InsertElementInst, ShuffleVectorInst>(inst) ||
+      !inst.getType()->getScalarType()->is16bitFPTy())
+    return nullptr;
+  for (Use &operand : inst.operands())
+    if (hasZero(operand, true))
+      return &operand;
+  return nullptr;
+}
+
 void hideResult(Instruction &inst) {
   IRBuilder<> b(inst.getNextNode());
   Value *opaque = makeOpaque(b, &inst);
@@ -120,19 +133,21 @@ void hideResult(Instruction &inst) {
 
 void protectZeros(Module &module) {
   SmallVector<Instruction *> results;
-  SmallVector<Use *> chosen;
+  SmallVector<Use *> operands;
   for (Function &function : module)
     for (Instruction &inst : instructions(function))
       if (mayBeFromZero(inst) || mayBecomeMiddle(inst))
         results.push_back(&inst);
+      else if (Use *constant = insertedMinusZero(inst))
+        operands.push_back(constant);
       else if (auto *choice = dyn_cast<SelectInst>(&inst))
         if (Use *number = chosenNumber(*choice))
-          chosen.push_back(number);
+          operands.push_back(number);
   for (Instruction *inst : results)
     hideResult(*inst);
-  for (Use *number : chosen) {
-    IRBuilder<> b(cast<Instruction>(number->getUser()));
-    number->set(makeOpaque(b, *number));
+  for (Use *operand : operands) {
+    IRBuilder<> b(cast<Instruction>(operand->getUser()));
+    operand->set(makeOpaque(b, *operand));
   }
 }
 
