@@ -17,10 +17,11 @@ namespace rubia::codegen {
 ///   those that it has loaded from scratch, where it saved them.
 /// A kernel may store a register of all lanes to scratch and load it again, as around a call, where
 /// nothing has written it or its place in between.
-/// Which lanes a branch or loop leaves idle is known by where it begins and ends, not by masks. So
-/// code may be refused that is right: where a value of a branch is read behind it by the lanes
-/// alone that were in it. Accesses of single lanes, as v_readlane_b32 and v_writelane_b32, are no
-/// reads and writes of the others. The error is a CodegenError, of the form of that of checkExec().
+/// Which lanes a branch or loop leaves idle is known by where it begins and ends, not by masks;
+/// uniform branches on the same flag go the same way. So code may be refused that is right: where a
+/// value of a branch is read behind it by the lanes alone that were in it. Accesses of single
+/// lanes, as v_readlane_b32 and v_writelane_b32, are no reads and writes of the others. The error
+/// is a CodegenError, of the form of that of checkExec().
 llvm::Error checkWholeWaves(llvm::ArrayRef<uint8_t> codeObject);
 
 } // namespace rubia::codegen

@@ -69,6 +69,29 @@ TEST_P(WholeWaveChecker, FollowsTheOtherBranch) {
                "v_mov_b32 v2, v1\n.Lx:\n" + kMeet);
 }
 
+// Where the register was overwritten the flag is set, and where it is not set the register is read.
+TEST_P(WholeWaveChecker, FollowsFlagsOfUniformConditions) {
+  const auto program = [](const std::string &first, const std::string &second,
+                          const std::string &test) {
+    return "v_mov_b32 v1, 5\n" + std::string(kEnter) + "s_mov_B S4, " + first +
+           "\ns_cmp_eq_u32 s6, 0\ns_cbranch_scc1 .Lx\ns_mov_B S4, " + second + "\n" +
+           whole("v_mov_b32 v1, 7\n") + ".Lx:\n" + kMeet + test + "v_mov_b32 v3, v1\n.Ly:\n";
+  };
+  const std::string ifSet = "s_andn2_B VCC, EXEC, S4\ns_cbranch_vccz .Ly\n";
+  const std::string ifNone = "s_and_B VCC, EXEC, S4\ns_cbranch_vccz .Ly\n";
+  EXPECT_CLEAN(program("0", "-1", ifSet));
+  EXPECT_CLEAN(program("-1", "0", ifNone));
+  EXPECT_CONTAINS(errorOf(program("-1", "0", ifSet)), "v1 is written");
+  EXPECT_CONTAINS(errorOf(program("0", "-1", ifNone)), "v1 is written");
+  EXPECT_CONTAINS(errorOf(program("0", "1", ifSet)), "v1 is written");
+  // A copy of it is the same flag, until it is written.
+  const std::string copy = "s_mov_B S8, S4\n",
+                    copyIsSet = "s_andn2_B VCC, EXEC, S8\ns_cbranch_vccz .Ly\n";
+  EXPECT_CLEAN(program("0", "-1", copy + copyIsSet));
+  EXPECT_CONTAINS(errorOf(program("0", "-1", copy + "s_not_B S8, S8\n" + copyIsSet)),
+                  "v1 is written");
+}
+
 TEST_P(WholeWaveChecker, FollowsLanesThatLeaveALoop) {
   const auto loop = [](const std::string &inside, const std::string &behind) {
     return "v_mov_b32 v1, 5\ns_mov_B S4, 0\n.Lx:\n" + inside +

@@ -14,9 +14,9 @@
 // a place in the frame is a register too (a slot). While it holds its register's values in all
 // lanes, a load with all lanes on gives idle lanes what they had.
 #include "codegen/WholeWaveChecker.h"
-#include "codegen/lib/check/Branches.h"
 #include "codegen/lib/check/Dominators.h"
 #include "codegen/lib/check/ExecRules.h"
+#include "codegen/lib/check/KnownFlags.h"
 #include "codegen/lib/check/LaneMasks.h"
 #include "codegen/lib/check/ScratchAddress.h"
 #include "codegen/lib/check/Violations.h"
@@ -123,7 +123,6 @@ private:
   bool isOfLanes(const MCInst &inst);
   void forEachRead(const MCInst &inst, function_ref<void(unsigned)> action);
   void forEachWritten(const MCInst &inst, function_ref<void(unsigned)> action);
-  ArrayRef<DecodedInstruction> inside(const BasicBlock &block) const;
 
   bool findBlocks();
   void findRegions();
@@ -150,7 +149,9 @@ private:
   const FunctionCode &function;
   ArrayRef<DecodedInstruction> instructions;
   DenseMap<unsigned, Rule> &rules; ///< of opcodes that have been seen
+  std::vector<BasicBlock> original;
   std::vector<Block> blocks;
+  std::vector<size_t> origins;          ///< which original one each block is
   SmallVector<unsigned> registers;      ///< that count: written with all lanes on
   DenseMap<unsigned, unsigned> numbers; ///< of those
   /// Of a slot: its number, which follows those of the registers, and its register's.
@@ -235,14 +236,6 @@ Change WholeWaves::changeOf(const MCInst &inst) {
 
 // ---------- Blocks
 
-ArrayRef<DecodedInstruction> WholeWaves::inside(const BasicBlock &block) const {
-  const auto isBefore = [](const DecodedInstruction &a, uint64_t address) {
-    return a.address < address;
-  };
-  return {lower_bound(instructions, block.address, isBefore),
-          lower_bound(instructions, block.end, isBefore)};
-}
-
 /// Whether there may be a region.
 bool WholeWaves::findBlocks() {
   if (none_of(instructions, [&](const DecodedInstruction &decoded) {
@@ -260,8 +253,11 @@ bool WholeWaves::findBlocks() {
     if (flow.endsBlock())
       ends.push_back({address + size, flow});
   }
-  for (BasicBlock &found : basicBlocks(begin, end, ends))
-    blocks.emplace_back().basic = std::move(found);
+  original = basicBlocks(begin, end, ends);
+  auto [found, foundOrigins] = separateByFlags(disassembler, instructions, original);
+  for (BasicBlock &block : found)
+    blocks.emplace_back().basic = std::move(block);
+  origins = std::move(foundOrigins);
   return true;
 }
 
@@ -312,7 +308,7 @@ void WholeWaves::matchChanges(Block &block, Step &step, SavedLanes &saved) {
 void WholeWaves::readBlock(Block &block, bool &isWhole, bool &isInverted, bool collects) {
   bool hasWidened = false, isOwn = false;
   SavedLanes saved;
-  for (const DecodedInstruction &decoded : inside(block.basic)) {
+  for (const DecodedInstruction &decoded : instructionsOf(block.basic, instructions)) {
     const MCInst &inst = decoded.inst;
     if (decoded.size == 0)
       continue;
@@ -485,17 +481,22 @@ void WholeWaves::findHeld() {
   }
 }
 
-/// Where the sets of idle lanes begin to mean something.
+/// Where the sets of idle lanes begin to mean something. A way that is never taken makes a branch
+/// none, but its lanes are those that come back all the same.
 void WholeWaves::findScopes() {
   std::vector<SmallVector<size_t, 2>> successors;
-  for (const Block &block : blocks)
-    successors.push_back(block.basic.successors);
+  for (const BasicBlock &block : original)
+    successors.push_back(block.successors);
   const Dominators dominators(successors);
+  std::vector<SmallVector<size_t, 2>> copies(original.size());
+  for (const auto &[index, origin] : enumerate(origins))
+    copies[origin].push_back(index);
   for (const auto &[index, block] : enumerate(blocks))
     for (const auto &[i, step] : enumerate(block.steps))
       if (!step.undoes && (step.change == Change::Widens || step.change == Change::Flips))
-        if (std::optional<size_t> head = dominators.beforeBranchOrLoop(index))
-          blocks[*head].cleared.push_back(block.firstStep + i);
+        if (std::optional<size_t> head = dominators.beforeBranchOrLoop(origins[index]))
+          for (size_t copy : copies[*head])
+            blocks[copy].cleared.push_back(block.firstStep + i);
 }
 
 // ---------- The two questions
@@ -671,7 +672,7 @@ void WholeWaves::report(const Step &step, unsigned number, unsigned back) {
   const std::string text = "'" + disassembler.print(step.decoded->inst, address) + "': " + name +
                            " is written with all lanes on, but lanes that are idle read it " +
                            placeOf(back) + ", expected a register of its own";
-  if (violations.empty() || violations.back().address != address || violations.back().text != text)
+  if (none_of(violations, [&](const Violation &known) { return known.text == text; }))
     violations.push_back({address, text});
 }
 
