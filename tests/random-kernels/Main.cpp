@@ -191,7 +191,7 @@ int compare(const Options &options) {
   const uint64_t end = std::min(first + count, recording->first + recording->kernels.size());
   for (uint64_t seed = first + options.offset; seed < end; seed += options.every) {
     const Recorded &recorded = recording->kernels[seed - recording->first];
-    Kernel kernel = generate(seed);
+    Kernel kernel = options.kernel(seed);
     if (!options.family.empty() && kernel.family != options.family)
       continue;
     auto tell = [&](const Twine &what) {
@@ -416,6 +416,7 @@ int main(int argc, char **argv) {
   comparing->add_flag("--reference", options.evaluator, "the evaluator, not Rubia");
   comparing->add_flag("--interpreter", options.interpreter,
                       "the kernel's text by the interpreter of reference/, not Rubia");
+  comparing->add_flag("--zeros", options.zeros, "as the recording");
   comparing->add_flag("--show", options.show, "name kernels of which NVIDIA's levels differ");
   auto *joining =
       add("join", "compare all that can run a kernel, and reduce what differs", joinAll);

@@ -3,6 +3,7 @@
 // optimisation. NVIDIA's compiler takes most of the time, so several processes share the work: a
 // kernel that hangs or faults costs its process, which is replaced.
 #include "Recording.h"
+#include "Zeros.h"
 #include "tests/golden/Driver.h"
 #include "llvm/Support/Chrono.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -25,6 +26,7 @@ struct Options {
   std::string file, library = "libcuda.so.1", raw;
   uint64_t first = 0, count = 100;
   unsigned workers = 1, batch = 32, seconds = 100000;
+  bool zeros = false;
 };
 
 constexpr size_t kMaxColumns = 32;
@@ -186,6 +188,8 @@ void Worker::run(unsigned size) {
       if (!slots[i].state.compare_exchange_strong(waiting, State::Taken))
         continue;
       batch.emplace_back(i, generate(options.first + i));
+      if (options.zeros)
+        computeWithZeros(batch.back().second);
       slots[i].digest = uint32_t(digestOf(batch.back().second));
     }
     if (batch.empty())
@@ -299,6 +303,7 @@ int main(int argc, char **argv) {
   app.add_option("--library", options.library, "the CUDA driver");
   app.add_option("--raw", options.raw,
                  "a folder for all results, a file for each kernel and level");
+  app.add_flag("--zeros", options.zeros, "computations of 0, -0, 1 and -1");
   CLI11_PARSE(app, argc, argv);
   setenv("CUDA_CACHE_DISABLE", "1", 1);
   return record(options);

@@ -334,6 +334,8 @@ void Zeros::compute(Kernel &kernel) {
 
 void computeWithZeros(Kernel &kernel) {
   test::Random random(kernel.seed ^ 0x7a65726f73);
+  kernel.family = "zeros";
+  kernel.nanBits = kernel.contract = false;
   kernel.functions.clear();
   kernel.outputWords = 0;
   Zeros(random).compute(kernel);
