@@ -59,7 +59,8 @@ struct Direction {
     y = dy * scale;
     z = dz * scale;
     face = faceOf(x, y, z);
-    auto number = [](float part) INLINE_LAMBDA { return part == part ? part + 0 : 0; }; // no -0
+    auto number = [](float part)
+                      INLINE_LAMBDA { return part == part ? flushed(part) + 0 : 0; }; // no -0
     x = number(x);
     y = number(y);
     z = number(z);
@@ -71,8 +72,8 @@ struct Direction {
 INLINE Numbers placeOnFace(const OnFace<float> &on) {
   auto place = [](float part) INLINE_LAMBDA {
     const float near = __builtin_fmaxf(__builtin_fminf(part, 2), -2);
-    return float(floorOf(near * float(1 << kFraction)) + (1 << kFraction)) *
-           (1.0f / (1 << kFractionOnFace));
+    constexpr int32_t kHalf = 1 << (kFraction - 1);
+    return float(floorOf(near * float(kHalf)) + kHalf) * (0.5f / kHalf);
   };
   return {place(on.s), place(on.t), 0, 0};
 }
@@ -158,8 +159,7 @@ struct SeamFootprint {
     Taps taps[3] = {};
     int32_t first[2];
     UNROLL for (unsigned i = 0; i < 2; ++i) {
-      const int32_t fixed =
-          pairOf<kFractionOnFace>(grid, kMode, at[i], AddressMode::Clamp, i, steps[i]);
+      const int32_t fixed = pairOf(grid, kMode, at[i], AddressMode::Clamp, i, steps[i]);
       taps[i].weight = uint32_t(fixed) & 255;
       first[i] = fixed >> 8;
     }
@@ -198,6 +198,7 @@ struct SeamFootprint {
   INLINE uint64_t address(unsigned tap) const { return chosen(addresses, tap); }
   INLINE bool isOutside(unsigned) const { return false; }
   INLINE uint32_t weight(unsigned tap) const { return chosen(weights, tap); }
+  INLINE bool counts(unsigned tap) const { return weight(tap) != 0; }
   INLINE uint32_t borderWeight() const { return 0; }
 };
 

@@ -31,10 +31,6 @@ INLINE void weigh(const Taps (&taps)[3], uint32_t part, uint32_t (&weights)[1 <<
   }
 }
 
-/// A texel that is a number, as filters take it: a denormal is 0.
-INLINE float flushed(float value) {
-  return __builtin_fabsf(value) < 0x1p-126f ? __builtin_copysignf(0.0f, value) : value;
-}
 /// The bits of what a filter gives. There is one NaN, and no denormal.
 INLINE uint32_t blendedBits(float value) {
   return value == value ? asBits(flushed(value)) : 0x7fffffff;
@@ -87,7 +83,8 @@ template <unsigned Shift = 8> struct Sum {
     texel = takeApart(texel, format);
     if (!(mode & kStandardRgb))
       return forEach(texel, [](uint32_t bits) INLINE_LAMBDA { return asBits(halfToFloat(bits)); });
-    return {summedStandardRgb(record, texel.x), summedStandardRgb(record, texel.y),
+    return {summedStandardRgb(record, texel.x),
+            hasCurveOfY(format) ? summedStandardRgb(record, texel.y) : texel.y * 257,
             summedStandardRgb(record, texel.z), texel.w * 257};
   }
   static INLINE uint32_t flushedBits(uint32_t bits) { return asBits(flushed(asFloat(bits))); }
@@ -96,7 +93,7 @@ template <unsigned Shift = 8> struct Sum {
     return linear.number << 8 | linear.exponent;
   }
   /// The same of the border's colour.
-  static INLINE Texel valueOfBorder(Record *record, TexelFormat format, uint32_t mode) {
+  static INLINE Texel valueOfBorder(Record *record, TexelFormat format) {
     const Texel texel = {record->border[0], record->border[1], record->border[2],
                          record->border[3]};
     if (format.kind() == TexelKind::Bits && !format.blendsWords())
@@ -111,10 +108,10 @@ template <unsigned Shift = 8> struct Sum {
     });
     if (!(record->mode & kStandardRgb))
       return widened;
-    auto value = [&](uint32_t bits) INLINE_LAMBDA {
-      return mode & kStandardRgb ? summedStandardRgb(record, bits & 0xff) : (bits >> 8) * 257;
-    };
-    return {value(texel.x), value(texel.y), value(texel.z), widened.w};
+    auto value = [&](uint32_t bits)
+                     INLINE_LAMBDA { return summedStandardRgb(record, bits & 0xff); };
+    return {value(texel.x), hasCurveOfY(format) ? value(texel.y) : widened.y, value(texel.z),
+            widened.w};
   }
   /// Of sRGB and halves, the exponents of what is summed. The largest of a group says where it is
   /// cut.
@@ -130,14 +127,16 @@ template <unsigned Shift = 8> struct Sum {
     return value & (mode & kStandardRgb ? 0xff : 0x7f800000);
   }
   /// `exponents`: the largest of the channels.
-  INLINE void add(Texel value, TexelFormat format, uint32_t mode, uint32_t weight,
-                  Texel exponents) {
+  INLINE void add(Texel value, TexelFormat format, uint32_t mode, uint32_t weight, Texel exponents,
+                  bool counts) {
     if (isExact(format, mode)) {
       integer += __builtin_bit_cast(Integers, value) * int32_t(weight);
       return;
     }
     if (mode & kStandardRgb) {
       integer.w += int32_t(value.w * weight);
+      if (!hasCurveOfY(format))
+        integer.y += int32_t(value.y * weight);
       value = {asBits(aligned(value.x, exponents.x)), asBits(aligned(value.y, exponents.y)),
                asBits(aligned(value.z, exponents.z)), 0};
     } else if (format.kind() == TexelKind::Half) {
@@ -150,13 +149,20 @@ template <unsigned Shift = 8> struct Sum {
                                                : __builtin_bit_cast(Integers, value >> 16);
       value = __builtin_bit_cast(Texel, __builtin_convertvector(upper, Numbers)); // exact
     }
-    addNumbers(__builtin_bit_cast(Numbers, value), weight);
+    addNumbers(__builtin_bit_cast(Numbers, value), weight, counts);
   }
-  /// Of no weight, texels say nothing, and be they infinite.
-  INLINE void addNumbers(Numbers value, uint32_t weight) {
-    if (!weight)
-      value = -0.0f;
-    number = __builtin_elementwise_fma(value, Numbers(float(weight) * kUnit), number);
+  /// Of no weight, texels say nothing. But where it is none by rounding alone (`counts`), those
+  /// that are infinite or NaN do.
+  INLINE void addNumbers(Numbers value, uint32_t weight, bool counts) {
+    float factor = float(weight) * kUnit;
+    if (!weight) {
+      const auto left = [&](float number) INLINE_LAMBDA {
+        return counts && number - number != 0 ? number : -0.0f;
+      };
+      value = {left(value.x), left(value.y), left(value.z), left(value.w)};
+      factor = 1;
+    }
+    number = __builtin_elementwise_fma(value, Numbers(factor), number);
   }
   /// Adds the sum of a group, which is exact of halves, and keeps what is lost then. Without it,
   /// f32 of several planes or levels would be off by more than the bound of docs/textures.md.
@@ -214,8 +220,11 @@ template <unsigned Shift = 8> struct Sum {
       return forEach(value, [](uint32_t bits) INLINE_LAMBDA { return blendedBits(asFloat(bits)); });
     value =
         forEach(value, [](uint32_t bits) INLINE_LAMBDA { return blendedHalfBits(asFloat(bits)); });
-    if (mode & kStandardRgb)
+    if (mode & kStandardRgb) {
       value.w = asBits(ratio(wide.w, 65535.0f));
+      if (!hasCurveOfY(format))
+        value.y = asBits(ratio(wide.y, 65535.0f));
+    }
     return value;
   }
   /// Of a sum in halves, cut. The upper one is a whole number of units.
@@ -235,7 +244,7 @@ template <unsigned Shift, class Source>
 INLINE void addTaps(Sum<Shift> &sum, Record *record, const Source &source, uint32_t shift = 0) {
   const TexelFormat format{record->format};
   const uint32_t mode = record->mode;
-  const Texel border = Sum<Shift>::valueOfBorder(record, format, mode);
+  const Texel border = Sum<Shift>::valueOfBorder(record, format);
   auto valueOf = [&](unsigned tap) INLINE_LAMBDA {
     const Texel value = Sum<Shift>::valueOf(
         record, readTexel(source.address(tap), format.texelShift()), format, mode);
@@ -265,9 +274,10 @@ INLINE void addTaps(Sum<Shift> &sum, Record *record, const Source &source, uint3
         exponents = __builtin_elementwise_max(exponents, Sum<Shift>::exponentsOf(border, mode));
     }
     if (source.borderWeight())
-      to.add(border, format, mode, source.borderWeight() << shift, exponents);
+      to.add(border, format, mode, source.borderWeight() << shift, exponents, true);
     forEachTap([&](unsigned tap) INLINE_LAMBDA {
-      to.add(valueOf(tap), format, mode, source.weight(tap) << shift, exponents);
+      to.add(valueOf(tap), format, mode, source.weight(tap) << shift, exponents,
+             source.counts(tap));
       if (format.kind() == TexelKind::Bits && isGroup && tap & 1) { // pairs lose less than fours
         sum.addGroup(ofGroup);
         ofGroup.number = -0.0f;
@@ -289,19 +299,20 @@ template <unsigned N, class T> INLINE T chosen(const T (&values)[N], unsigned in
 }
 
 /// The texels around a place in a grid, which `steps` move if isMoved.
-template <unsigned D, bool isMoved = false, unsigned Fraction = kFraction> struct Footprint {
+template <unsigned D, bool isMoved = false> struct Footprint {
   static constexpr unsigned kTaps = 1 << D;
   Taps taps[3];
   uint32_t columns[2], rows[2];
   uint64_t slices[2];
   uint32_t weights[kTaps];
   uint32_t ofBorder = 0;
+  bool isAway = false; ///< of one dimension: beside the row
 
   /// `shift`: log2 of the bytes of a texel.
   INLINE Footprint(unsigned shift, uint32_t mode, const Grid &grid, Numbers at, uint64_t slice,
                    Integers offsets, uint32_t part, Integers steps = Integers{})
       : taps{} {
-    locatePairs<D, isMoved, Fraction>(grid, mode, at, offsets, taps, steps);
+    locatePairs<D, isMoved>(grid, mode, at, offsets, taps, steps);
     UNROLL for (unsigned i = 0; i < 2; ++i) {
       columns[i] = columnOffset(grid, uint32_t(taps[0].at[i]) << shift);
       rows[i] = D >= 2 ? uint32_t(taps[1].at[i]) * grid.rowPitch : 0;
@@ -314,6 +325,7 @@ template <unsigned D, bool isMoved = false, unsigned Fraction = kFraction> struc
       // One dimension is two for an H100, sampled on the edge of its only row.
       weights[0] = offsets.y ? 0 : weights[0] - share(weights[0], 128);
       weights[1] = offsets.y ? 0 : share(weights[1], 128);
+      isAway = offsets.y;
       ofBorder = part - weights[0] - weights[1];
     }
   }
@@ -329,6 +341,12 @@ template <unsigned D, bool isMoved = false, unsigned Fraction = kFraction> struc
     return result;
   }
   INLINE uint32_t weight(unsigned tap) const { return chosen(weights, tap); }
+  /// Whether it is one of those between which the place lies.
+  INLINE bool counts(unsigned tap) const {
+    bool result = !isAway;
+    UNROLL for (unsigned i = 0; i < D; ++i) { result &= !(tap >> i & 1) || taps[i].weight; }
+    return result;
+  }
   INLINE uint32_t borderWeight() const { return ofBorder; }
 };
 
@@ -364,8 +382,8 @@ INLINE Texel blendWords(Record *record, const Grid &grid, Numbers at, uint64_t s
     if (bits == 0)
       return {};
     Sum<> all;
-    UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap)
-        all.addNumbers(Numbers(flushed(values[tap])), footprint.weights[tap]);
+    UNROLL for (unsigned tap = 0; tap < 1 << D; ++tap) all.addNumbers(
+        Numbers(flushed(values[tap])), footprint.weights[tap], footprint.counts(tap));
     return {blendedBits(all.number.x), 0, 0, 0};
   }
   return {asBits(sum), 0, 0, 0};
@@ -474,12 +492,12 @@ INLINE Texel blendTexels(Record *record, const Grid &grid, Numbers at, uint64_t 
   }
   NO_UNROLL for (unsigned tap = 0; tap < 4; ++tap)
       sum.addNumbers(__builtin_bit_cast(Numbers, forEach(chosen(parts, tap), Sum<>::flushedBits)),
-                     chosen(weights, tap));
+                     chosen(weights, tap), footprint.counts(tap));
   return sum.result(format, 0);
 }
 
 /// The texel at a place in a grid, as a filter of one: `steps` move it.
-template <unsigned D, unsigned Fraction = kFraction> struct PointFootprint {
+template <unsigned D> struct PointFootprint {
   static constexpr unsigned kTaps = 1;
   uint64_t place;
   uint32_t part;
@@ -489,7 +507,7 @@ template <unsigned D, unsigned Fraction = kFraction> struct PointFootprint {
                         Integers offsets, uint32_t part, Integers steps = Integers{})
       : part(part) {
     Taps taps[3] = {};
-    locatePoint<D, Fraction>(grid, mode, at, offsets, taps, steps);
+    locatePoint<D>(grid, mode, at, offsets, taps, steps);
     uint32_t offset = columnOffset(grid, uint32_t(taps[0].at[0]) << shift);
     if constexpr (D >= 2)
       offset += uint32_t(taps[1].at[0]) * grid.rowPitch;
@@ -503,16 +521,16 @@ template <unsigned D, unsigned Fraction = kFraction> struct PointFootprint {
   INLINE uint64_t address(unsigned) const { return place; }
   INLINE bool isOutside(unsigned) const { return isOut; }
   INLINE uint32_t weight(unsigned) const { return part; }
+  INLINE bool counts(unsigned) const { return true; }
   INLINE uint32_t borderWeight() const { return 0; }
 };
 
-template <unsigned D, unsigned Fraction>
+template <unsigned D>
 INLINE void addLinear(Sum<> &sum, Record *record, const Grid &grid, Numbers at, uint64_t slice,
                       Integers offsets, uint32_t part) {
   const TexelFormat format{record->format};
   addTaps(sum, record,
-          Footprint<D, false, Fraction>(format.texelShift(), record->mode, grid, at, slice, offsets,
-                                        part));
+          Footprint<D>(format.texelShift(), record->mode, grid, at, slice, offsets, part));
 }
 
 } // namespace

@@ -48,6 +48,10 @@ INLINE int32_t floorOf(float value) {
   asm("cvt.rmi.s32.f32 %0, %1;" : "=r"(result) : "f"(value));
   return result;
 }
+/// A number as filters and coordinates take it: a denormal is 0.
+INLINE float flushed(float value) {
+  return __builtin_fabsf(value) < 0x1p-126f ? __builtin_copysignf(0.0f, value) : value;
+}
 INLINE int32_t clampTo(int32_t value, int32_t most) {
   const int32_t below = value < most ? value : most;
   return below < 0 ? 0 : below;
@@ -118,6 +122,9 @@ INLINE StandardRgb linearFromStandard(Record *record, uint32_t n) {
   return {entry >> 8, entry & 0xff};
 }
 
+/// The second of two channels has no curve, as alpha has none.
+INLINE bool hasCurveOfY(TexelFormat format) { return format.channelsShift() != 1; }
+
 /// What a texel's bits are as a result.
 INLINE Texel decode(Record *record, Texel texel, TexelFormat format, uint32_t mode) {
   const TexelKind kind = format.kind();
@@ -134,7 +141,8 @@ INLINE Texel decode(Record *record, Texel texel, TexelFormat format, uint32_t mo
     });
   if (mode & kStandardRgb)
     return {asBits(linearFromStandard(record, texel.x).value()),
-            asBits(linearFromStandard(record, texel.y).value()),
+            asBits(hasCurveOfY(format) ? linearFromStandard(record, texel.y).value()
+                                       : ratio(int32_t(texel.y), 255.0f)),
             asBits(linearFromStandard(record, texel.z).value()),
             asBits(ratio(int32_t(texel.w), 255.0f))};
   return forEach(texel, [&](uint32_t bits)
@@ -175,12 +183,12 @@ struct Taps {
   bool isOutside[2]; // of a texture with a border
 };
 
-constexpr unsigned kFraction = 21;                  // bits of a normalised coordinate
-constexpr unsigned kFractionOnFace = kFraction + 1; // of a place on the face of a cube
+constexpr unsigned kFraction = 21; // bits of a normalised coordinate
 
 /// A normalised coordinate in fixed point, cut. One that repeats is of [0, 1), or [0, 2) of pairs.
-template <unsigned Fraction> INLINE int32_t fixedOf(float x, AddressMode address) {
-  constexpr int32_t kOne = 1 << Fraction;
+INLINE int32_t fixedOf(float x, AddressMode address) {
+  constexpr int32_t kOne = 1 << kFraction;
+  x = flushed(x);
   if (address == AddressMode::Wrap || address == AddressMode::Mirror) {
     const bool isPair = address == AddressMode::Mirror;
     if (__builtin_fabsf(x) >= 512.0f) // below, the difference is not always a float
@@ -196,26 +204,26 @@ INLINE int32_t moved(int32_t at, int32_t offset) {
 }
 
 /// The texel, and the coordinate less a half in 256ths of texels, rounded half up. `step`: by how
-/// many 256ths of a texel that is moved.
-template <unsigned Fraction = kFraction>
+/// many 256ths of a texel that is moved. No sum with the coordinate is rounded.
 INLINE int32_t pointOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i,
                        int32_t step) {
   if (mode & kNormalizedCoordinates)
-    return int32_t((int64_t(fixedOf<Fraction>(x, address)) * (grid.last[i] + 1) +
-                    (int64_t(step) << (Fraction - 8))) >>
-                   Fraction);
-  if (step)
-    x = x == x ? x : 0; // NaN: it matters only then
-  return floorOf(__builtin_fmaf(float(step), 1.0f / 256, x));
+    return int32_t(
+        (int64_t(fixedOf(x, address)) * (grid.last[i] + 1) + (int64_t(step) << (kFraction - 8))) >>
+        kFraction);
+  if (step) // NaN is 0
+    return moved(floorOf(flushed(x) * 256.0f), step) >> 8;
+  return floorOf(flushed(x));
 }
-template <unsigned Fraction = kFraction>
 INLINE int32_t pairOf(const Grid &grid, uint32_t mode, float x, AddressMode address, unsigned i,
                       int32_t step) {
   if (mode & kNormalizedCoordinates)
-    return step + int32_t((int64_t(fixedOf<Fraction>(x, address)) * (grid.last[i] + 1) -
-                           (255 << (Fraction - 9))) >>
-                          (Fraction - 8));
-  return moved(floorOf(__builtin_fmaf(x, 256.0f, -127.5f)), step);
+    return step +
+           int32_t((int64_t(fixedOf(x, address)) * (grid.last[i] + 1) - (255 << (kFraction - 9))) >>
+                   (kFraction - 8));
+  const float parts = x * 256.0f;
+  const int32_t whole = floorOf(parts);
+  return moved(whole, step - 128 + (parts - float(whole) >= 0.5f));
 }
 
 /// An index of a texel that may be outside by offsets and by one: of a texture that mirrors, in
@@ -234,25 +242,24 @@ INLINE int32_t resolve(int32_t at, int32_t last, AddressMode address, bool &isOu
 }
 
 /// The texels that D coordinates name. `steps`: by how many 256ths of texels those are moved.
-template <unsigned D, unsigned Fraction = kFraction>
+template <unsigned D>
 INLINE void locatePoint(const Grid &grid, uint32_t mode, Numbers at, Integers offsets,
                         Taps (&taps)[3], Integers steps = Integers{}) {
   if (mode & kPlainAddressing) {
-    UNROLL for (unsigned i = 0; i < D; ++i) taps[i].at[0] = clampTo(
-        moved(pointOf<Fraction>(grid, mode, at[i], AddressMode::Clamp, i, steps[i]), offsets[i]),
-        grid.last[i]);
+    UNROLL for (unsigned i = 0; i < D; ++i) taps[i].at[0] =
+        clampTo(moved(pointOf(grid, mode, at[i], AddressMode::Clamp, i, steps[i]), offsets[i]),
+                grid.last[i]);
     return;
   }
   UNROLL for (unsigned i = 0; i < D; ++i) {
     const AddressMode address = modeOf(mode, i);
-    taps[i].at[0] =
-        resolve(moved(pointOf<Fraction>(grid, mode, at[i], address, i, steps[i]), offsets[i]),
-                grid.last[i], address, taps[i].isOutside[0]);
+    taps[i].at[0] = resolve(moved(pointOf(grid, mode, at[i], address, i, steps[i]), offsets[i]),
+                            grid.last[i], address, taps[i].isOutside[0]);
   }
 }
 
 /// The same of a linear filter.
-template <unsigned D, bool isMoved = false, unsigned Fraction = kFraction>
+template <unsigned D, bool isMoved = false>
 INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers offsets,
                         Taps (&taps)[3], Integers steps = Integers{}) {
   const bool mattersAtEdge = D == 3 || isMoved || mode & kLinearMipmap;
@@ -260,7 +267,7 @@ INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers of
     UNROLL for (unsigned i = 0; i < D; ++i) {
       const bool isAway = isMoved || offsets[i];
       const float x = isAway && at[i] != at[i] ? 0 : at[i]; // NaN: it matters only then
-      const int32_t fixed = pairOf<Fraction>(grid, mode, x, AddressMode::Clamp, i, steps[i]),
+      const int32_t fixed = pairOf(grid, mode, x, AddressMode::Clamp, i, steps[i]),
                     first = (fixed >> 8) + offsets[i];
       taps[i].weight = uint32_t(fixed) & 255;
       taps[i].at[0] = clampTo(first, grid.last[i]);
@@ -274,7 +281,7 @@ INLINE void locatePairs(const Grid &grid, uint32_t mode, Numbers at, Integers of
   UNROLL for (unsigned i = 0; i < D; ++i) {
     const AddressMode address = modeOf(mode, i);
     const float x = at[i] == at[i] ? at[i] : 0; // NaN
-    const int32_t fixed = pairOf<Fraction>(grid, mode, x, address, i, steps[i]),
+    const int32_t fixed = pairOf(grid, mode, x, address, i, steps[i]),
                   first = (fixed >> 8) + offsets[i];
     taps[i].weight = uint32_t(fixed) & 255;
     taps[i].at[0] = resolve(first, grid.last[i], address, taps[i].isOutside[0]);
@@ -294,7 +301,9 @@ INLINE Texel borderOf(Record *record) {
   if (!(record->mode & kStandardRgb))
     return border;
   return {asBits(linearFromStandard(record, border.x & 0xff).value()),
-          asBits(linearFromStandard(record, border.y & 0xff).value()),
+          hasCurveOfY({record->format})
+              ? asBits(linearFromStandard(record, border.y & 0xff).value())
+              : border.y,
           asBits(linearFromStandard(record, border.z & 0xff).value()), border.w};
 }
 

@@ -10,12 +10,11 @@
 
 namespace {
 
-template <unsigned D, unsigned Fraction>
+template <unsigned D>
 INLINE Texel samplePoint(Record *record, const Grid &grid, Numbers at, uint64_t slice,
                          Integers offsets) {
   const TexelFormat format{record->format};
-  const PointFootprint<D, Fraction> point(format.texelShift(), record->mode, grid, at, slice,
-                                          offsets, 256);
+  const PointFootprint<D> point(format.texelShift(), record->mode, grid, at, slice, offsets, 256);
   const Texel texel =
       decode(record, readTexel(point.address(0), format.texelShift()), format, record->mode);
   return point.isOutside(0) ? borderOf(record) : texel;
@@ -55,10 +54,6 @@ struct Face {
   INLINE uint64_t slice(const Grid &grid) const { return layerOf(grid, firstSlice + face); }
 };
 
-/// The bits of coordinates where they are normalised.
-template <class From>
-constexpr unsigned kFractionOf = __is_same(From, Face) ? kFractionOnFace : kFraction;
-
 template <unsigned D, class From>
 INLINE void addFiltered(Sum<> &sum, Record *record, const Grid &grid, Numbers at, const From &from,
                         Integers offsets, uint32_t part) {
@@ -70,7 +65,7 @@ INLINE void addFiltered(Sum<> &sum, Record *record, const Grid &grid, Numbers at
       return;
     }
   }
-  addLinear<D, kFractionOf<From>>(sum, record, grid, at, from.slice(grid), offsets, part);
+  addLinear<D>(sum, record, grid, at, from.slice(grid), offsets, part);
 }
 
 /// The level of detail that an instruction asks for. Plain tex asks for none: it gets the least
@@ -141,7 +136,7 @@ INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &
   const Levels levels(record, asked);
   Grid grid = record->levels ? levelOf(record, levels.level) : gridOf(record);
   if (!(mode & (kLinearFilter | kBlendsPoints)))
-    return samplePoint<D, kFractionOf<From>>(record, grid, at, from.slice(grid), offsets);
+    return samplePoint<D>(record, grid, at, from.slice(grid), offsets);
   const TexelFormat format{record->format};
   Sum<> sum;
   NO_UNROLL for (bool isFirst = true;; isFirst = false) {
@@ -149,9 +144,9 @@ INLINE Texel sampleLevels(Record *record, Numbers at, Detail asked, const From &
     if (mode & kLinearFilter)
       addFiltered<D>(sum, record, grid, at, from, offsets, part);
     else
-      addTaps(sum, record,
-              PointFootprint<D, kFractionOf<From>>(format.texelShift(), mode, grid, at,
-                                                   from.slice(grid), offsets, part));
+      addTaps(
+          sum, record,
+          PointFootprint<D>(format.texelShift(), mode, grid, at, from.slice(grid), offsets, part));
     if (levels.weight == 0 || !isFirst)
       break;
     grid = levelOf(record, levels.level + 1);
@@ -188,15 +183,14 @@ INLINE Texel sampleEllipse(Record *record, Numbers at, const Ellipse &ellipse, c
         }
       }
       if (mode & kLinearFilter) {
-        addTaps(sum, record,
-                Footprint<D, true, kFractionOf<From>>(format.texelShift(), mode, grid, at, slice,
-                                                      offsets, weight, steps),
-                shift);
+        addTaps(
+            sum, record,
+            Footprint<D, true>(format.texelShift(), mode, grid, at, slice, offsets, weight, steps),
+            shift);
         return;
       }
       addTaps(sum, record,
-              PointFootprint<D, kFractionOf<From>>(format.texelShift(), mode, grid, at, slice,
-                                                   offsets, weight, steps),
+              PointFootprint<D>(format.texelShift(), mode, grid, at, slice, offsets, weight, steps),
               shift);
     });
   }
@@ -238,10 +232,10 @@ INLINE Texel fetch(Record *record, const Grid &grid, Integers at, uint64_t slice
 }
 
 /// tld4: a component of the four texels that a linear filter would take. Each of them is blended
-/// with nothing, whatever the filter is, and without sRGB's curve.
+/// with nothing, whatever the filter is.
 INLINE Texel gather(Record *record, float x, float y, uint32_t component, Integers offsets) {
   const TexelFormat format{record->format};
-  const uint32_t mode = record->mode & ~kStandardRgb;
+  const uint32_t mode = record->mode;
   const bool isInteger = format.kind() == TexelKind::Bits && !(mode & kNumbers);
   const Grid grid = gridOf(record);
   Taps taps[3] = {};
@@ -256,9 +250,9 @@ INLINE Texel gather(Record *record, float x, float y, uint32_t component, Intege
       texel = isOutside ? borderOf(record) : texel;
     } else {
       Sum<> sum;
-      texel = isOutside ? Sum<>::valueOfBorder(record, format, mode)
+      texel = isOutside ? Sum<>::valueOfBorder(record, format)
                         : Sum<>::valueOf(record, texel, format, mode);
-      sum.add(texel, format, mode, 256, Sum<>::exponentsOf(texel, mode));
+      sum.add(texel, format, mode, 256, Sum<>::exponentsOf(texel, mode), true);
       texel = sum.result(format, mode);
     }
     // Not by an index: a component is a number that the call gives.
@@ -430,13 +424,18 @@ DEVICE_FUNCTION float detail_3d(uint64_t handle, float x, float y, float z, floa
                                 float az, float bx, float by, float bz) {
   Record *record = (Record *)handle;
   auto difference = [](float from, float way) INLINE_LAMBDA {
-    return from == from ? from + way - from : 0; // of NaN there is none
+    auto number = [](float at) INLINE_LAMBDA { return at == at ? at : 0; };
+    return number(from + way) - number(from);
   };
   const Numbers first = {difference(x, ax), difference(y, ay), difference(z, az), 0},
                 second = {difference(x, bx), difference(y, by), difference(z, bz), 0},
                 both = first + second;
+  auto beyond = [](float at, float scale) INLINE_LAMBDA { // in texels
+    return __builtin_fabsf(at * scale) == __builtin_inff();
+  };
   const float sum = both.x + both.y + both.z;
-  if (sum != sum) // of infinite coordinates
+  if (sum != sum || beyond(x, record->scale[0]) || beyond(y, record->scale[1]) ||
+      beyond(z, record->scale[2]))
     return 32;
   return LongerAxis<3>(gradientOf(record, first.x, first.y, first.z),
                        gradientOf(record, second.x, second.y, second.z))

@@ -285,9 +285,12 @@ Sampler::Blend Sampler::blendNumbers(ArrayRef<Tap> taps, unsigned channel, unsig
         last = std::max(last, exponentOf(value(tap), limits));
     last -= limits.digits + 3;
     for (const Tap &tap : taps.take_front(four)) {
-      if (!tap.weight)
-        continue;
       double number = value(tap);
+      if (!tap.weight) {
+        if (tap.counts && !std::isfinite(number)) // its weight is rounded to 0
+          result.sum += number;
+        continue;
+      }
       if (hasExponents && std::isfinite(number))
         number = std::ldexp(std::trunc(std::ldexp(number, -last)), last);
       number *= double(tap.weight) / unit;
@@ -383,7 +386,8 @@ int Sampler::modeOf(unsigned dimension) const {
 Sampler::Axis Sampler::axisOf(double coordinate, int64_t size, int mode, int offset, int step256,
                               bool isLinear) const {
   Wide steps; // of 2^-bits texels
-  const int bits = isOnFace ? kFaceBits : kFractionBits;
+  constexpr int bits = kFractionBits;
+  coordinate = flushed(coordinate);
   if (std::isnan(coordinate))
     steps = 0;
   else if (isNormalizedCoordinates) {
@@ -451,7 +455,8 @@ void Sampler::addTaps(const SamplePlace &place, unsigned level, unsigned weight,
                                  addressed(axes[1].index + y, sizes[1], modeOf(1)), slice};
     if (place.dimensions == 3)
       at[2] = addressed(axes[2].index + z, sizes[2], modeOf(2));
-    taps.push_back({texelAt(grid, at), part});
+    const bool counts = (!x || axes[0].weight) && (!y || axes[1].weight) && (!z || axes[2].weight);
+    taps.push_back({texelAt(grid, at), part, counts});
   };
   if (!isLinear)
     return tap(0, 0, 0, weight);
@@ -485,14 +490,24 @@ unsigned Sampler::anisotropy() const {
   return largest;
 }
 
+double Sampler::sizeForGradients(unsigned dimension) const {
+  const uint64_t sizes[] = {texels.width, texels.height, texels.depth};
+  return std::ldexp(double(std::max<uint64_t>(sizes[dimension], 1)), -int(texels.firstLevel));
+}
+
+// Of three dimensions, gradients are differences of coordinates, where NaN is 0.
+static float difference(float from, float way) {
+  const auto number = [](float at) { return std::isnan(at) ? 0 : at; };
+  return number(from + way) - number(from);
+}
+
 Ellipse Sampler::ellipseOf(const SamplePlace &place) const {
-  const Grid grid = gridOf(0);
   Gradient dx = {}, dy = {};
   for (unsigned i = 0; i < place.dimensions; ++i) {
-    const double size = isNormalizedCoordinates ? double(grid.sizes[i]) : 1;
+    const double size = isNormalizedCoordinates ? sizeForGradients(i) : 1;
     const auto texels = [&](float gradient) {
-      if (place.dimensions == 3) // the difference of two places
-        gradient = std::isnan(place.at[i]) ? 0 : place.at[i] + gradient - place.at[i];
+      if (place.dimensions == 3)
+        gradient = std::isinf(place.at[i] * float(size)) ? NAN : difference(place.at[i], gradient);
       else if (std::isnan(gradient))
         gradient = 0;
       return gradientInTexels(gradient, size);
@@ -567,9 +582,10 @@ Texel Sampler::sampleEllipse(const SamplePlace &place, const Ellipse &ellipse) c
 }
 
 // A point filter's texels are blended too, be it with nothing, with anisotropy or a filter between
-// levels.
-bool Sampler::blends() const {
-  return state.isLinear || isAnisotropic() || (texels.levelsOfArray && state.hasLinearLevels);
+// levels. Three dimensions have no anisotropy.
+bool Sampler::blends(unsigned dimensions) const {
+  return state.isLinear || (isAnisotropic() && dimensions < 3) ||
+         (texels.levelsOfArray && state.hasLinearLevels);
 }
 
 Texel Sampler::sample(const SamplePlace &place) const {
@@ -588,7 +604,7 @@ Texel Sampler::sample(const SamplePlace &place) const {
   addTaps(place, detail.level, kOne - detail.fraction, state.isLinear, taps);
   if (detail.fraction)
     addTaps(place, detail.level + 1, detail.fraction, state.isLinear, taps);
-  if (!blends())
+  if (!blends(place.dimensions))
     return read(taps[0].texel ? taps[0].texel : border.data());
   return blend(taps, texels.isCube);
 }
@@ -598,13 +614,10 @@ Texel Sampler::gather(const SamplePlace &place, unsigned channel) const {
   addTaps(place, 0, kOne, true, taps); // whatever the least level is
   Texel result = {};
   constexpr unsigned kOrder[] = {2, 3, 1, 0}; // against the clock, from the lower left
-  Sampler plain(*this);                       // blends each with nothing, and knows no curve
-  plain.isStandardRgb = false;
-  plain.setBorder();
   for (unsigned i = 0; i < 4; ++i) {
     const uint8_t *texel = taps[kOrder[i]].texel;
     const Tap tap = {texel, kOne};
-    result[i] = plain.blend(tap, false)[channel];
+    result[i] = blend(tap, false)[channel]; // each with nothing
   }
   return result;
 }

@@ -67,6 +67,7 @@ private:
   struct Tap {
     const uint8_t *texel = nullptr; // null: the border
     unsigned weight = 0;
+    bool counts = false; // the place lies between it and others, whatever the weight
   };
   using Taps = llvm::SmallVector<Tap, 16>;
   struct Detail {
@@ -77,6 +78,8 @@ private:
   Detail detailAt(int64_t steps, bool isAsked) const;
   int64_t risen(int64_t steps) const;
   int64_t bias() const; // of levels, in 256ths
+  /// Texels of the first level in a dimension, of which a view of levels may have no whole number.
+  double sizeForGradients(unsigned dimension) const;
   Ellipse ellipseOf(const SamplePlace &place) const;
   /// The same of a cube map's. `isOnFace`: no gradient leaves the face; others have no anisotropy.
   Ellipse cubeEllipseOf(const SamplePlace &place, bool &isOnFace) const;
@@ -107,11 +110,14 @@ private:
   };
   Blend blendNumbers(llvm::ArrayRef<Tap> taps, unsigned channel, unsigned unit) const;
   /// Whether texels are what a filter gives, which knows one NaN and rounds.
-  bool blends() const;
+  bool blends(unsigned dimensions) const;
   /// A result within its bound. `magnitude`: that of the weighted texels.
   uint32_t movedWord(uint32_t word, double magnitude, bool isCoarse) const;
   /// A channel with sRGB's curve; alpha has none.
-  bool isCurved(unsigned channel) const { return isStandardRgb && channel < 3; }
+  /// Of two channels, the second has no sRGB curve, as alpha has none.
+  bool isCurved(unsigned channel) const {
+    return isStandardRgb && channel < (texels.channels == 2 ? 1 : 3);
+  }
   float blendCurved(llvm::ArrayRef<Tap> taps, unsigned channel, unsigned unit) const;
   void setBorder();
   double numberOf(uint64_t bits) const;
@@ -124,7 +130,6 @@ private:
   const Movement movement;
   TexelFormat format;
   bool isNormalizedCoordinates, isStandardRgb;
-  bool isOnFace = false;       // coordinates are those of a place on the face of a cube map
   std::vector<uint8_t> border; // a texel
 };
 

@@ -25,10 +25,10 @@ std::array<float, 3> directionOf(const std::array<float, 3> &at) {
   return {at[0] * scale, at[1] * scale, at[2] * scale};
 }
 
-// A part of a direction on a face; one that is no number leads to its middle.
+// A part of a direction on a face; one that is no number, or a denormal, leads to its middle.
 float partOf(const std::array<float, 3> &direction, int axis, int sign) {
   const float part = direction[size_t(axis)];
-  return float(sign) * (part == part ? part + 0.0f : 0.0f); // no -0
+  return float(sign) * (std::fabs(part) >= 0x1p-126f ? part : 0.0f); // no -0
 }
 
 // A part that is no number counts for less than none.
@@ -75,12 +75,13 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
   const Face &face = kFaces[number];
   // Of [0, 1]. Sums with 1 are cut as coordinates are.
   const auto on = [&](int axis, int sign) {
-    const double steps = std::floor(std::ldexp(partOf(direction, axis, sign), kFractionBits));
-    return std::ldexp(std::clamp(steps, -0x1p22, 0x1p22) + (1 << kFractionBits), -kFaceBits);
+    constexpr int kHalf = kFractionBits - 1;
+    const double steps = std::floor(std::ldexp(partOf(direction, axis, sign), kHalf));
+    return std::ldexp(std::clamp(steps, -0x1p21, 0x1p21) + (1 << kHalf), -kFractionBits);
   };
   const int64_t size = grid.sizes[0], slice = sliceOf(place.layer);
   Sampler inFace(*this);
-  inFace.isNormalizedCoordinates = inFace.isOnFace = true;
+  inFace.isNormalizedCoordinates = true;
   const bool isSeamless = isLinear && state.flags & kSeamless;
   const auto modeAt = [&](unsigned dimension) {
     if (state.flags & kSeamless)
@@ -139,7 +140,7 @@ Ellipse Sampler::cubeEllipseOf(const SamplePlace &place, bool &isOnFace) const {
   const std::array<float, 3> from = directionOf(place.at);
   const unsigned number = faceOf(from);
   const Face &face = kFaces[number];
-  const double half = double(gridOf(0).sizes[0]) / 2;
+  const double half = sizeForGradients(0) / 2;
   isOnFace = true;
   Gradient gradients[2] = {};
   for (unsigned i = 0; i < 2; ++i) {

@@ -7,9 +7,8 @@ namespace rubia::reference::interpreter {
 enum Mode { kWrap, kClamp, kMirror, kBorder }; // CUaddress_mode
 constexpr unsigned kReadAsInteger = 1, kNormalized = 2, kStandardRgb = 0x10, kEvenLevels = 0x20,
                    kSeamless = 0x40;
-constexpr unsigned kOne = 256;               // of weights
-constexpr int kFractionBits = 21;            // of normalised coordinates
-constexpr int kFaceBits = kFractionBits + 1; // of places on the faces of cubes
+constexpr unsigned kOne = 256;    // of weights
+constexpr int kFractionBits = 21; // of normalised coordinates
 
 // The part of a part that a weight gives to one side.
 inline unsigned share(unsigned part, unsigned weight) { return (part * weight + kOne / 2) / kOne; }

@@ -55,13 +55,20 @@ Result sourceOf(const ResourceDescriptor &resource, Source &source) {
       return wrong("format " + llvm::Twine(linear.format) + " with " +
                    llvm::Twine(linear.channels) + " channels");
     const auto address = reinterpret_cast<uint64_t>(linear.address);
+    // What is less than a texel counts as one (an H200).
     const size_t texels = linear.bytes >> format->texelShift();
     if (!address || address % kTextureAlignment)
       return wrong("the address of linear memory is no multiple of 16");
     source.format = *format;
     source.isLinear = true;
-    source.grid = {
-        address, 0, abi::kColumnBytes, 0, uint32_t(std::min(texels, kMaxLinearTexels)), 1, 1, 1};
+    source.grid = {address,
+                   0,
+                   abi::kColumnBytes,
+                   0,
+                   uint32_t(std::clamp<size_t>(texels, 1, kMaxLinearTexels)),
+                   1,
+                   1,
+                   1};
     return kSuccess;
   }
   case kResourcePitched: {
@@ -141,14 +148,13 @@ Result applyView(const ViewDescriptor &view, Source &source) {
   const Array3DDescriptor &shape = source.shape;
   if (view.width != shape.width || view.height != shape.height || view.depth != shape.depth)
     return wrong("the view's sizes are not those of the array");
-  // Of levels, those behind the last one are left out.
-  if (view.lastLevel < view.firstLevel || view.firstLevel >= source.levels ||
-      (view.lastLevel && !source.mipmapped))
+  // Of levels, those behind the last one are left out, but for that one (an H200).
+  if (view.lastLevel < view.firstLevel || (view.lastLevel && !source.mipmapped))
     return wrong("there are no such levels");
-  source.firstLevel = view.firstLevel;
-  source.levels = std::min(view.lastLevel, source.levels - 1) - view.firstLevel + 1;
+  source.firstLevel = std::min(view.firstLevel, source.levels - 1);
+  source.levels = std::min(view.lastLevel, source.levels - 1) - source.firstLevel + 1;
   if (source.mipmapped)
-    source.grid = source.mipmapped->levels[view.firstLevel]->grid;
+    source.grid = source.mipmapped->levels[source.firstLevel]->grid;
   const bool isLayered = shape.flags & (kArrayLayered | kArrayCubemap);
   if (!isLayered && (view.firstLayer || view.lastLayer))
     return wrong("there are no such layers");
@@ -375,9 +381,11 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   if (isPlainFilter(record) && !source.mipmapped)
     record.mode |= abi::kPlainFilter;
   const bool scales = record.mode & abi::kNormalizedCoordinates;
-  const uint32_t sizes[] = {record.grid.width, record.grid.height, record.grid.depth};
+  // Of a view of levels, gradients are those of the array's own first level, halved (an H200).
+  const abi::TexelGrid &whole = source.mipmapped ? source.mipmapped->levels[0]->grid : record.grid;
+  const uint32_t sizes[] = {whole.width, whole.height, whole.depth};
   for (unsigned i = 0; i < 3; ++i)
-    record.scale[i] = scales ? float(sizes[i]) : 1.0f;
+    record.scale[i] = scales ? std::ldexp(float(sizes[i]), -int(source.firstLevel)) : 1.0f;
   // sRGB is for unsigned bytes; of others the flag says nothing.
   if (texture.flags & kStandardRgb && !source.format.channelShift && !source.format.isSigned &&
       format.kind() == abi::TexelKind::Normalized) {
@@ -386,14 +394,16 @@ Result makeTextureRecord(Context &context, const ResourceDescriptor &resource,
   if (isCube || record.mode & abi::kStandardRgb)
     if (Result result = textureTables(context, record.tables))
       return result;
+  const unsigned curved = !(record.mode & abi::kStandardRgb) ? 0
+                          : source.format.channels == 2      ? 1
+                                                             : 3;
   for (unsigned i = 0; i < 4; ++i)
     if (i < source.format.channels) // the others are 0, as those of texels
-      record.border[i] = record.mode & abi::kStandardRgb && i < 3
-                             ? standardRgbOf(texture.border[i]) |
-                                   uint32_t(normalizedBorder(texture.border[i], 8, false)) << 8
-                             : borderWord(format, texture.border[i]);
+      record.border[i] =
+          i < curved ? standardRgbOf(texture.border[i]) : borderWord(format, texture.border[i]);
   record.maxAnisotropy = anisotropyOf(texture.maxAnisotropy);
-  if (texture.filter == 0 && !source.isLinear && (blends || record.maxAnisotropy > 1))
+  const bool hasEllipses = record.maxAnisotropy > 1 && dimensionsOf(source) < 3;
+  if (texture.filter == 0 && !source.isLinear && (blends || hasEllipses))
     record.mode |= abi::kBlendsPoints;
   if (record.maxAnisotropy > 1 && isInteger && source.format.channelShift == 2)
     return fail(kNotSupported, "texture: anisotropy of 32-bit integers");
