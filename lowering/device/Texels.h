@@ -221,9 +221,7 @@ INLINE int32_t pairOf(const Grid &grid, uint32_t mode, float x, AddressMode addr
     return step +
            int32_t((int64_t(fixedOf(x, address)) * (grid.last[i] + 1) - (255 << (kFraction - 9))) >>
                    (kFraction - 8));
-  const float parts = x * 256.0f;
-  const int32_t whole = floorOf(parts);
-  return moved(whole, step - 128 + (parts - float(whole) >= 0.5f));
+  return (moved(floorOf(x * 512.0f), -255) >> 1) + step; // half a step up, from steps of a half
 }
 
 /// An index of a texel that may be outside by offsets and by one: of a texture that mirrors, in
