@@ -88,27 +88,29 @@ struct CubeGradient {
   INLINE CubeGradient(const OnFace<float> &on, const Direction &to, float half) {
     const uint32_t next = to.face;
     leavesFace = next != on.face;
+    auto texels = [&](float way)
+                      INLINE_LAMBDA { return productOf(cutGradient(way), cutGradient(half)); };
     // The end of the gradient, seen from the face where it begins.
     const OnFace<float> end = onFace(on.face, to.x, to.y, to.z);
     const float s = on.s, t = on.t;
     if (!leavesFace) {
-      vector = {cutGradient((end.s - s) * half), cutGradient((end.t - t) * half), 0, 0};
+      vector = {texels(end.s - s), texels(end.t - t), 0, 0};
       return;
     }
     if (next / 2 == on.face / 2) { // the opposite one lies a whole face away
-      vector = cutGradient(Numbers{end.s - s, end.t - t, 2, 0} * half);
+      vector = {texels(end.s - s), texels(end.t - t), texels(2), 0};
       return;
     }
     const bool isAlongS = next / 2 == (on.face < 2 ? 2 : 0);
     const float height = end.most; // above the middle of the next face
     auto across = [&](float from, float direction) INLINE_LAMBDA {
       const bool isDown = __builtin_signbit(direction); // of a zero too
-      const float way = cutGradient(1 - (isDown ? -from : from)) + cutGradient(1 - height);
+      const float way = sumOf(texels(1 - (isDown ? -from : from)), texels(1 - height));
       return isDown ? -way : way;
     };
-    const float alongS = isAlongS ? across(s, end.s) : end.s - s,
-                alongT = isAlongS ? end.t - t : across(t, end.t);
-    vector = {cutGradient(alongS * half), cutGradient(alongT * half), 0, 0};
+    const float alongS = isAlongS ? across(s, end.s) : texels(end.s - s),
+                alongT = isAlongS ? texels(end.t - t) : across(t, end.t);
+    vector = {alongS, alongT, 0, 0};
   }
 };
 

@@ -31,6 +31,9 @@ const std::string kText =
     kernel("gather", "tld4.r.2d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%tex, {%f0, %f1}];") +
     kernel("fetch", "tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%tex, {%i}];") +
     kernel("cube", "tex.cube.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%tex, {%f0, %f1, %f2, %f2}];") +
+    kernel("cubeGrad",
+           "tex.grad.cube.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%tex, {%f0, %f1, %f2, %f2}], "
+           "{%f3, %f4, %f5, %f5}, {%f6, %f7, %f8, %f8};") +
     kernel("line", "tex.grad.1d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%tex, {%f0}], {%f3}, {%f6};") +
     kernel("volume", "tex.grad.3d.v4.u32.f32 {%r0, %r1, %r2, %r3}, [%tex, {%f0, %f1, %f2, %f2}], "
                      "{%f3, %f4, %f5, %f5}, {%f6, %f7, %f8, %f8};");
@@ -71,17 +74,19 @@ protected:
     return resource;
   }
   /// Each texel of f32 is the number of its level.
-  ResourceDescriptor levelsOf(size_t width, size_t height, size_t depth, unsigned levels) {
-    const Array3DDescriptor descriptor = {width, height, depth, kFormatFloat, 1, 0};
+  ResourceDescriptor levelsOf(size_t width, size_t height, size_t depth, unsigned levels,
+                              unsigned flags = 0) {
+    const Array3DDescriptor descriptor = {width, height, depth, kFormatFloat, 1, flags};
     ResourceDescriptor resource = {};
     resource.type = kResourceMipmapped;
     EXPECT_EQ(cu("cuMipmappedArrayCreate", &resource.mipmapped, &descriptor, levels), kSuccess);
     for (unsigned level = 0; level < levels; ++level) {
       const auto part = [&](size_t size) { return std::max<size_t>(size >> level, 1); };
-      const std::vector<float> texels(part(width) * part(height) * part(depth), float(level));
+      const size_t slices = flags & kArrayCubemap ? depth : part(depth);
+      const std::vector<float> texels(part(width) * part(height) * slices, float(level));
       void *array = nullptr;
       EXPECT_EQ(cu("cuMipmappedArrayGetLevel", &array, resource.mipmapped, level), kSuccess);
-      fill(array, texels.data(), part(width) * 4, part(height), part(depth));
+      fill(array, texels.data(), part(width) * 4, part(height), slices);
     }
     return resource;
   }
@@ -211,6 +216,17 @@ TEST_F(TextureEdges, GradientsOfViews) {
   EXPECT_EQ(sample("line", levels, texture,
                    {0.548014998f, 0, 0, -0.121217728f, 0, 0, 0.0587872639f}, &view)[0],
             bitsOf(734 / 256.0));
+}
+
+// Each way to the edge of a face is multiplied by the size, in ten bits, before they are added.
+TEST_F(TextureEdges, GradientsOfCubeMaps) {
+  const ResourceDescriptor levels = levelsOf(13, 13, 6, 4, kArrayCubemap);
+  TextureDescriptor texture = sampler(kClamp, false, kNormalizedCoordinates);
+  texture.mipmapFilter = 1;
+  EXPECT_EQ(sample("cubeGrad", levels, texture,
+                   {-0.760861278f, 0.702773213f, 0.382699847f, 0.234707773f, -0.0921494067f,
+                    -0.0433778465f, 0.130223125f, -0.0339980051f, 0.0224457681f})[0],
+            bitsOf(153 / 256.0));
 }
 
 // They are differences of coordinates, where NaN is 0 and an infinite number of texels is far.

@@ -113,7 +113,7 @@ std::array<int, 2> directionOf(const Gradient &vector) {
 
 } // namespace
 
-double cutGradient(double texels) { return inTenBits(texels); }
+double gradientSum(double x, double y) { return sum(x, y); }
 double gradientInTexels(double gradient, double size) {
   return std::isfinite(gradient) ? product(inTenBits(gradient), inTenBits(size)) : gradient;
 }

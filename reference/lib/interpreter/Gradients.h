@@ -12,8 +12,8 @@ using Gradient = std::array<double, 3>; // of texels, each of ten bits
 
 /// The gradient of a dimension in texels, of ten bits.
 double gradientInTexels(double gradient, double size);
-/// The same of a difference of places that are known exactly: cut.
-double cutGradient(double texels);
+/// Of two gradients in texels, of ten bits.
+double gradientSum(double x, double y);
 
 /// Samples of one level of detail along the longer axis of an ellipse.
 struct EllipseSample {

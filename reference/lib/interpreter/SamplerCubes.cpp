@@ -152,16 +152,17 @@ Ellipse Sampler::cubeEllipseOf(const SamplePlace &place, bool &isOnFace) const {
     const auto move = [&](int axis, int sign) -> double {
       const float start = partOf(from, axis, sign), end = partOf(to, axis, sign);
       if (kFaces[other].major != axis)
-        return cutGradient(double(end - start) * half);
+        return gradientInTexels(end - start, half);
       const float height = partOf(to, face.major, face.sign);
       const bool isDown = std::signbit(end);
-      const double way = cutGradient(1 - (isDown ? -start : start)) + cutGradient(1 - height);
-      return cutGradient((isDown ? -way : way) * half);
+      const double way = gradientSum(gradientInTexels(1 - (isDown ? -start : start), half),
+                                     gradientInTexels(1 - height, half));
+      return isDown ? -way : way;
     };
     isOnFace &= other == number;
     const bool isOpposite = (other ^ number) == 1; // it lies a whole face away
     gradients[i] = {move(face.s, face.sSign), move(face.t, face.tSign),
-                    isOpposite ? cutGradient(2 * half) : 0};
+                    isOpposite ? gradientInTexels(2, half) : 0};
   }
   return {gradients[0], gradients[1], isOnFace};
 }
