@@ -12,6 +12,7 @@
 #include "codegen/lib/errata/Negations.h"
 #include "codegen/lib/errata/RoundedProducts.h"
 #include "codegen/lib/errata/lanes/Ballots.h"
+#include "codegen/lib/errata/signs/Clamps.h"
 #include "codegen/lib/errata/signs/Zeros.h"
 #include "codegen/lib/speed/Dominance.h"
 #include "codegen/lib/speed/KeptFunctions.h"
@@ -32,6 +33,7 @@ Expected<std::string> emitPrepared(Module &module, TargetMachine &machine, unsig
   protectRoundedProducts(module);
   protectNegations(module);
   protectZeros(module);
+  protectClamps(module);
   protectDifferences(module);
   protectBallots(module);
   SmallString<0> output;

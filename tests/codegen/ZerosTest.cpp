@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of 16-bit numbers of which one is -0 (docs/errata.md): each test fails without the
-// work-around.
+// Zeros in elements of vectors (docs/errata.md): each test fails without the work-around.
 #include "tests/Targets.h"
 #include "tests/codegen/ModuleFromText.h"
 
@@ -48,6 +47,34 @@ TEST(ZerosInPairs, LowerHalves) {
     expectMinusZero("  %r = shufflevector <2 x TYPE> %v, <2 x TYPE> <MINUS, TYPE poison>, "
                     "<2 x i32> <i32 2, i32 1>\n",
                     isHalf);
+}
+
+// The difference of 0 was a negated operand of the next one.
+TEST(ZerosInVectors, DifferenceOfAnElement) {
+  for (const char *arch : rubia::test::testTargets()) {
+    Options options = optionsFor(arch);
+    options.optLevel = 0; // the optimiser would take the vectors apart
+    ModuleSource source;
+    Expected<std::string> code = emit(source.parse(R"(
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(ptr addrspace(1) %p) {
+  %thread = call i32 @llvm.amdgcn.workitem.id.x()
+  %at = getelementptr <2 x float>, ptr addrspace(1) %p, i32 %thread
+  %v = load <2 x float>, ptr addrspace(1) %at
+  %w = insertelement <2 x float> %v, float 0.0, i64 0
+  %d = fsub <2 x float> %w, %v
+  %m = fmul <2 x float> %w, %v
+  %s = shufflevector <2 x float> %m, <2 x float> poison, <2 x i32> <i32 1, i32 poison>
+  %e = fsub <2 x float> %d, %s
+  %r = extractelement <2 x float> %e, i64 0
+  store volatile float %r, ptr addrspace(1) %p
+  ret void
+}
+)"),
+                                      options, EmitKind::Assembly);
+    ASSERT_TRUE(bool(code)) << toString(code.takeError());
+    EXPECT_FALSE(StringRef(*code).contains("-v")) << arch << "\n" << *code;
+  }
 }
 
 } // namespace

@@ -152,3 +152,99 @@ TEST(Zeros, BoundsThatAreZeros) {
             tuples, {.arch = arch});
     }
 }
+
+// The middle of x, -1 and 0 is 0 for -0 too, where a minimum gives -0. Selection makes one of the
+// second of these, with all signs changed.
+TEST(Zeros, OneBoundThatIsZero) {
+  for (const auto &[type, bits, kind, one, minusZero] : kTypes) {
+    const std::string type_ = type; // for the lambda
+    const std::string begin = ".reg ." + std::string(bits) + " t, z, m, one, minus;\n mov." + bits +
+                              " z, 0;\n mov." + bits + " m, " + std::to_string(minusZero) +
+                              ";\n mov." + bits + " one, " + std::to_string(one) + ";\n mov." +
+                              bits + " minus, " + std::to_string(one | minusZero);
+    const auto call = [&](const char *name, const char *operands) {
+      return ";\n " + std::string(name) + "." + type_ + " " + operands;
+    };
+    const auto clampedBelow = [=, one = one, minusZero = minusZero](uint64_t a, uint64_t, uint64_t,
+                                                                    uint64_t) -> uint64_t {
+      return a == (one | minusZero) || a == minusZero ? a : 0;
+    };
+    const auto minusClamped = [=, one = one, minusZero = minusZero](uint64_t a, uint64_t, uint64_t,
+                                                                    uint64_t) {
+      return minusZero | (a == one ? one : 0);
+    };
+    const std::vector<Operands> tuples = {{{0}}, {{minusZero}}, {{one}}, {{one | minusZero}}};
+    for (const char *arch : rubia::test::testTargets()) {
+      check(
+          {begin + call("max", "t, a, minus") + call("min", "d, t, z"), kind, {kind}, clampedBelow},
+          tuples, {.arch = arch});
+      check(
+          {begin + call("min", "t, a, z") + call("max", "d, t, minus"), kind, {kind}, clampedBelow},
+          tuples, {.arch = arch});
+      check({begin + call("max", "t, a, z") + call("min", "t, t, one") + call("max", "t, t, m") +
+                 call("neg", "d, t"),
+             kind,
+             {kind},
+             minusClamped},
+            tuples, {.arch = arch});
+    }
+  }
+}
+
+// Selection takes vectors apart, and then sees constants in pairs.
+TEST(Zeros, ElementsOfPairs) {
+  const auto minusUpper = [](uint64_t a, uint64_t, uint64_t, uint64_t) {
+    return 0x80000000 | (a & 0x80000000) >> 16;
+  };
+  const auto minusLower = [](uint64_t a, uint64_t, uint64_t, uint64_t) {
+    return 0x8000 | (a & 0x80000000);
+  };
+  const std::vector<Operands> floats = {{{0}}, {{0x80000000}}};
+  const std::string minusZero = ".reg .b32 t, m, z;\n mov.b32 z, 0;\n mov.b32 m, 0x80000000;\n ";
+  for (const char *arch : rubia::test::testTargets())
+    for (const std::string type : {"f16x2", "bf16x2"}) {
+      for (const std::string what : {"add.rn.", "mul.rn."}) {
+        const std::string other = what == "add.rn." ? "t" : "one";
+        const std::string one = std::string(" .reg .b32 one;\n mov.b32 one, ") +
+                                (type == "f16x2" ? "0x3c003c00" : "0x3f803f80") + ";\n ";
+        check({minusZero + one + "cvt.rn." + type + ".f32 t, m, a;\n " + what + type + " d, t, " +
+                   other,
+               Kind::I32,
+               {Kind::F32},
+               minusUpper},
+              floats, {.arch = arch});
+        check({minusZero + one + "cvt.rn." + type + ".f32 t, a, m;\n " + what + type + " d, t, " +
+                   other,
+               Kind::I32,
+               {Kind::F32},
+               minusLower},
+              floats, {.arch = arch});
+      }
+    }
+  // Of a choice that gives the same for either.
+  const auto ofChoice = [](uint64_t a, uint64_t, uint64_t, uint64_t) {
+    return 0x80000000 | (a & 0x8000 ? 0 : 0x3c00);
+  };
+  for (const char *arch : rubia::test::testTargets())
+    check({".reg .b32 s, t, z;\n mov.b32 z, 0;\n set.ge.f16x2.f16x2 s, a, z;\n mov.b32 t, "
+           "0x80003c00;\n min.NaN.f16x2 t, t, s;\n fma.rn.f16x2 d, t, z, t",
+           Kind::I32,
+           {Kind::I32},
+           ofChoice},
+          {{{0x3c003c00}}, {{0xbc00bc00}}, {{0x3c00bc00}}}, {.arch = arch});
+}
+
+// A clamped -0 stayed -0 where known bits made the number a constant.
+TEST(Zeros, ClampedConstants) {
+  for (const char *arch : rubia::test::testTargets())
+    for (unsigned level : {0u, 3u})
+      check({".reg .b32 r;\n .reg .b16 h, x, minus, zero;\n .reg .pred p;\n shr.u32 r, a, 1;\n"
+             " and.b32 r, r, 1;\n cvt.u16.u32 h, r;\n shl.b16 x, h, 15;\n abs.f16 x, x;\n"
+             " cvt.rzi.f16.f16 x, x;\n mov.b16 zero, 0;\n setp.neu.f16 p, zero, b;\n"
+             " mov.b16 minus, 0xbc00;\n mul.rn.ftz.sat.f16 x, x, minus;\n"
+             " selp.b16 d, x, zero, p",
+             Kind::F16,
+             {Kind::I32, Kind::F16},
+             [](uint64_t, uint64_t, uint64_t, uint64_t) { return 0; }},
+            {{{0, 0x3c00}}, {{2, 0x3c00}}, {{2, 0}}}, {.arch = arch, .optLevel = level});
+}
