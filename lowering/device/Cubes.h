@@ -152,6 +152,7 @@ struct SeamFootprint {
   static constexpr unsigned kTaps = 4;
   uint64_t addresses[4];
   uint32_t weights[4];
+  uint32_t counted = 0; // a bit for each tap: the place lies between it and others
 
   /// `cube`: the slice of face 0.
   INLINE SeamFootprint(unsigned shift, const Grid &grid, Numbers at, uint64_t cube, uint32_t face,
@@ -178,6 +179,9 @@ struct SeamFootprint {
     weigh<2>(taps, part, weights);
     uint32_t corner = 4;
     UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
+      const bool isBetween =
+          taps[0].weight != (tap & 1 ? 0 : 256) && taps[1].weight != (tap >> 1 ? 0 : 256);
+      counted |= uint32_t(isBetween) << tap;
       const int32_t x = first[0] + int32_t(tap & 1), y = first[1] + int32_t(tap >> 1);
       if (uint32_t(x) > uint32_t(last) && uint32_t(y) > uint32_t(last))
         corner = tap;
@@ -189,6 +193,7 @@ struct SeamFootprint {
     }
     if (corner == 4)
       return;
+    counted &= ~(1u << corner);
     const uint32_t missing = chosen(weights, corner), third = (2 * missing + 3) / 6;
     UNROLL for (unsigned tap = 0; tap < 4; ++tap) {
       const uint32_t apart = tap ^ corner;
@@ -200,7 +205,7 @@ struct SeamFootprint {
   INLINE uint64_t address(unsigned tap) const { return chosen(addresses, tap); }
   INLINE bool isOutside(unsigned) const { return false; }
   INLINE uint32_t weight(unsigned tap) const { return chosen(weights, tap); }
-  INLINE bool counts(unsigned tap) const { return weight(tap) != 0; }
+  INLINE bool counts(unsigned tap) const { return counted >> tap & 1 || weight(tap) != 0; }
   INLINE uint32_t borderWeight() const { return 0; }
 };
 

@@ -430,12 +430,9 @@ DEVICE_FUNCTION float detail_3d(uint64_t handle, float x, float y, float z, floa
   const Numbers first = {difference(x, ax), difference(y, ay), difference(z, az), 0},
                 second = {difference(x, bx), difference(y, by), difference(z, bz), 0},
                 both = first + second;
-  auto beyond = [](float at, float scale) INLINE_LAMBDA { // in texels
-    return __builtin_fabsf(at * scale) == __builtin_inff();
-  };
+  auto beyond = [](float at) INLINE_LAMBDA { return __builtin_fabsf(at) >= 0x1p97f; };
   const float sum = both.x + both.y + both.z;
-  if (sum != sum || beyond(x, record->scale[0]) || beyond(y, record->scale[1]) ||
-      beyond(z, record->scale[2]))
+  if (sum != sum || beyond(x) || beyond(y) || beyond(z))
     return 32;
   return LongerAxis<3>(gradientOf(record, first.x, first.y, first.z),
                        gradientOf(record, second.x, second.y, second.z))

@@ -507,7 +507,7 @@ Ellipse Sampler::ellipseOf(const SamplePlace &place) const {
     const double size = isNormalizedCoordinates ? sizeForGradients(i) : 1;
     const auto texels = [&](float gradient) {
       if (place.dimensions == 3)
-        gradient = std::isinf(place.at[i] * float(size)) ? NAN : difference(place.at[i], gradient);
+        gradient = std::fabs(place.at[i]) >= 0x1p97f ? NAN : difference(place.at[i], gradient);
       else if (std::isnan(gradient))
         gradient = 0;
       return gradientInTexels(gradient, size);

@@ -113,8 +113,7 @@ private:
   bool blends(unsigned dimensions) const;
   /// A result within its bound. `magnitude`: that of the weighted texels.
   uint32_t movedWord(uint32_t word, double magnitude, bool isCoarse) const;
-  /// A channel with sRGB's curve; alpha has none.
-  /// Of two channels, the second has no sRGB curve, as alpha has none.
+  /// Whether a channel has sRGB's curve. Alpha has none, and of two channels the second has none.
   bool isCurved(unsigned channel) const {
     return isStandardRgb && channel < (texels.channels == 2 ? 1 : 3);
   }

@@ -115,6 +115,9 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
   const unsigned right = share(weight, x.weight), left = weight - right,
                  upperRight = share(right, y.weight), lowerLeft = share(left, kOne - y.weight);
   unsigned weights[4] = {lowerLeft, right - upperRight, left - lowerLeft, upperRight};
+  bool counts[4]; // the place lies between the tap and others
+  for (unsigned i = 0; i < 4; ++i)
+    counts[i] = x.weight != (i & 1 ? 0 : kOne) && y.weight != (i >> 1 ? 0 : kOne);
   for (unsigned i = 0; i < 4 && isSeamless; ++i)
     if (isOut(x.index + (i & 1)) && isOut(y.index + (i >> 1))) { // three texels meet in a corner
       const unsigned third = (weights[i] * 2 + 3) / 6;
@@ -122,15 +125,16 @@ void Sampler::addCubeTaps(const SamplePlace &place, const Grid &grid, unsigned w
       weights[i ^ 2] += third;
       weights[i ^ 3] += weights[i] - 2 * third;
       weights[i] = 0;
+      counts[i] = false;
     }
   for (unsigned i = 0; i < 4; ++i) {
     const int64_t u = x.index + (i & 1), v = y.index + (i >> 1);
-    if (!weights[i])
+    if (!weights[i] && !counts[i])
       taps.emplace_back();
     else if (isSeamless && (isOut(u) || isOut(v)))
-      taps.push_back({texel(beyond(number, u, v, size)), weights[i]});
+      taps.push_back({texel(beyond(number, u, v, size)), weights[i], counts[i]});
     else
-      taps.push_back({inFaceAt(u, v), weights[i]});
+      taps.push_back({inFaceAt(u, v), weights[i], counts[i]});
   }
 }
 

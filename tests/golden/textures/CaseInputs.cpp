@@ -2,6 +2,7 @@
 // Texels and coordinates of the cases (Cases.h), which follow from their names.
 #include "tests/golden/textures/CaseShapes.h"
 #include "tests/golden/textures/Random.h"
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -42,6 +43,10 @@ std::vector<uint8_t> texelsOf(const TextureCase &c, unsigned level) {
       bits = halfOf(int(bits % 4095) - 2047);
     else if (bits % 16 == 0) // often what is on the edge
       bits = bits & 16 ? ~0u : 0x80808080u;
+    if (c.hasInfinities && random.below(8) == 0) { // of either sign, and NaN
+      const uint32_t sign = random.below(2) << 15, high = random.below(4) ? 0x7c00 : 0x7e00;
+      bits = format.code == 0x10 ? sign | high : (sign | (high == 0x7c00 ? 0x7f80 : 0x7fc0)) << 16;
+    }
     memcpy(&bytes[i * format.bytes], &bits, format.bytes);
   }
   return bytes;
@@ -85,6 +90,44 @@ float coordinate(Random &random, unsigned index, unsigned size, bool isNormalize
   }
 }
 
+// Where a float's last digit, a denormal number or an infinite product decides.
+float edgeCoordinate(Random &random, unsigned index, unsigned size, bool isNormalized) {
+  const float texels = float(size), unit = isNormalized ? 1 / texels : 1;
+  const float infinity = std::numeric_limits<float>::infinity();
+  switch (index % 4) {
+  case 0: {
+    const float kSpecial[] = {1e-40f,  -1e-40f,  0x1p-126f, -0x1p-126f, 1e-30f, -1e-30f,
+                              3e38f,   -3e38f,   1e20f,     -1e10f,     0.5f,   -0.0f,
+                              0x1p24f, -0x1p24f, infinity,  1};
+    return kSpecial[random.below(16)] * (index % 8 ? unit : 1);
+  }
+  case 1: // x - 0.5 is no float
+    return (random.unit() * 0.75f - 0.5f) * unit;
+  case 2:
+    return std::nextafter(float(int(random.below(2 * size + 5)) - 2) * 0.5f * unit,
+                          random.below(2) ? infinity : -infinity);
+  default:
+    return (random.unit() * 2.5f - 0.75f) * texels * unit;
+  }
+}
+
+// A direction through an edge of a texel of a face, or next to it.
+std::array<float, 3> edgeDirection(Random &random, unsigned index, unsigned size) {
+  std::array<float, 3> direction;
+  const unsigned major = random.below(3);
+  for (unsigned d = 0; d < 3; ++d) {
+    float value = float(int(random.below(2 * size + 1)) - int(size)) / float(size);
+    if (index % 4 == 1)
+      value = std::nextafter(value, random.below(2) ? 2.0f : -2.0f);
+    else if (index % 4 == 2)
+      value *= 0x1p-127f;
+    else if (index % 4 == 3)
+      value = random.unit() * 2 - 1;
+    direction[d] = d == major ? (random.below(2) ? 1.0f : -1.0f) : value;
+  }
+  return direction;
+}
+
 int32_t integerCoordinate(Random &random, unsigned index, unsigned size) {
   if (index < 16)
     return index % 4 == 0   ? INT32_MIN
@@ -105,6 +148,11 @@ std::vector<uint32_t> coordinatesOf(const TextureCase &c) {
     if (isLayered(c.shape))
       *at++ = random.below(c.shape == Shape::LayeredCube ? c.depth / 6 + 1 : c.depth + 2);
     const unsigned sizes[] = {c.width, c.height, c.depth};
+    if (isCube && c.hasEdges) {
+      const std::array<float, 3> direction = edgeDirection(random, i, c.width);
+      memcpy(at, direction.data(), sizeof(direction));
+      continue;
+    }
     for (unsigned d = 0; d < dimensionsOf(c.shape); ++d, ++at) {
       if (isCube) { // a direction, sometimes along an edge
         float value = random.unit() * 2 - 1;
@@ -113,6 +161,8 @@ std::vector<uint32_t> coordinatesOf(const TextureCase &c) {
         *at = std::bit_cast<uint32_t>(value);
       } else if (c.ask == Ask::Integer) {
         *at = uint32_t(integerCoordinate(random, i, sizes[d]));
+      } else if (c.hasEdges) {
+        *at = std::bit_cast<uint32_t>(edgeCoordinate(random, i, sizes[d], c.flags & 2));
       } else {
         const unsigned index = c.isWide ? i + kTextureCoordinates : i;
         *at = std::bit_cast<uint32_t>(coordinate(random, index, sizes[d], c.flags & 2));
@@ -162,6 +212,8 @@ std::vector<uint32_t> detailsOf(const TextureCase &c) {
         const float sign = random.next() & 1 ? -1.0f : 1.0f;
         at[k] = std::bit_cast<uint32_t>(i % 16 == 0 ? 0.0f : sign * step / float(c.width));
       }
+      if (c.hasEdges && i % 16 == 5)
+        at[random.below(8)] = std::bit_cast<uint32_t>(std::numeric_limits<float>::quiet_NaN());
     }
   }
   return words;

@@ -17,5 +17,7 @@ struct CaseList {
 
 /// The fifth list.
 std::vector<TextureCase> sumCases();
+/// The sixth list.
+std::vector<TextureCase> edgeCases();
 
 } // namespace rubia::golden

@@ -737,8 +737,8 @@ const std::vector<TextureCase> &textureCases(unsigned recording) {
     list.corners();
     return list.all;
   }();
-  static const std::vector<TextureCase> fifth = sumCases();
-  const std::vector<TextureCase> *lists[] = {&first, &second, &third, &fourth, &fifth};
+  static const std::vector<TextureCase> fifth = sumCases(), sixth = edgeCases();
+  const std::vector<TextureCase> *lists[] = {&first, &second, &third, &fourth, &fifth, &sixth};
   return *lists[recording];
 }
 

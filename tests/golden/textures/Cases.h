@@ -38,11 +38,14 @@ struct TextureCase {
   unsigned scale = 1;     // gradients: texels of the larger one
   unsigned offsets = 0;   // which offsets of texels the instruction has: an index, 0 for none
   bool isWide = false;    // texels have all exponents and digits, and no coordinate is special
+  bool hasEdges =
+      false; // coordinates next to edges of texels, denormal and large ones; NaN as a gradient
+  bool hasInfinities = false; // among the texels
   View view;
   int statusHere = 0; // what Rubia answers instead of an H100, which reads behind the array
 };
 
-/// In the order of the recordings, of which there are five.
+/// In the order of the recordings, of which there are six.
 const std::vector<TextureCase> &textureCases(unsigned recording);
 
 inline constexpr unsigned kTextureCoordinates = 4096;

@@ -9,7 +9,7 @@
 // REFUSED: the cases that the interpreter refuses, one a line, and behind a tab what it says. It
 // must refuse these and no other.
 //
-// LIST: 0 to 4, a list of textures; surfaces
+// LIST: 0 to 5, a list of textures; surfaces
 #include "tests/golden/PackedFile.h"
 #include "tests/golden/textures/ReferenceRunner.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -2,7 +2,7 @@
 // Records what a GPU gives for all cases: for each case its status and its results, as words.
 //
 // Usage: texture-recorder LIBCUDA RECORDING OUT
-//   RECORDING: 0 to 4, the lists of Cases.h; surfaces, that of SurfaceCases.h
+//   RECORDING: 0 to 5, the lists of Cases.h; surfaces, that of SurfaceCases.h
 #include "tests/golden/textures/Runner.h"
 #include <cstdio>
 #include <cstdlib>
@@ -74,7 +74,7 @@ int recordSurfaces(const char *library, FILE *out) {
 
 int main(int count, char **arguments) {
   if (count != 4) {
-    fprintf(stderr, "usage: texture-recorder LIBCUDA 0|1|2|3|surfaces OUT\n");
+    fprintf(stderr, "usage: texture-recorder LIBCUDA 0|1|2|3|4|5|surfaces OUT\n");
     return 2;
   }
   FILE *out = fopen(arguments[3], "wb");

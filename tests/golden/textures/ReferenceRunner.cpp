@@ -40,8 +40,9 @@ reference::Texels texelsOf(const TextureCase &c, std::vector<uint8_t> &bytes) {
     texels.format = c.view.format;
     texels.channels = c.view.channels;
   }
-  texels.firstLevel = c.view.firstLevel;
-  texels.levels = std::min(c.view.lastLevel, texels.levels - 1) - c.view.firstLevel + 1;
+  const unsigned last = texels.levels - 1;
+  texels.firstLevel = std::min(c.view.firstLevel, last);
+  texels.levels = std::min(c.view.lastLevel, last) - texels.firstLevel + 1;
   if (texels.isLayered) {
     texels.firstLayer = c.view.firstLayer;
     texels.layers = c.view.lastLayer - c.view.firstLayer + 1;
